@@ -153,17 +153,20 @@ _UNITS_OF_TIME = (
     r"|minutos?|anos?|m\u00eas|dias?|ann[oi]|mes[ei]|settiman[ae]|giorn[oi]|or[ae]|minut[oi])"
 )
 _UNITS_OF_SIZE = (
-    r"(?:km|m|cm|mm|f(?:ee|oo)?t|in(?:ch(?:es)?)?|yards?|yd|miles?|kg|g|lbs?|pounds?|oz|ounces?|stone|st|l|ml)"
+    r"(?:km|m|cm|mm|f(?:ee|oo)?t|in(?:ch(?:es)?)?|yards?|yd|miles?|kg|g|lbs?|pounds?|oz|ounces?|stone|st|l|ml"
+    r"|(?:kilo|[cz]ent[i\u00ed]|mill?[i\u00ed])?m(?:eter|[e\u00e8\u00e9]tr)\w{0,2}|kilos?|(?:kilo)?gram[mo]?(?:[aeios]{1,2})?"
+    r"|pies?|pulgadas?|pieds?|pouces?|piedi|pollic[ei]|p\u00e9s?|polegadas?|fu(?:\u00df|ss)|zoll|pfund|livres?|libras?|libbr[ae])"
 )
 _COMPOUND = re.compile(
     "|".join(
         rf"(?:{_DIGITS})\s?{unit}\b(?:\s*(?:,|and|und|et|y|e)){{0,2}}\s*(?:{_DIGITS})\s?{unit}\b"
         for unit in (_UNITS_OF_TIME, _UNITS_OF_SIZE)
-    ),
+    )
+    + r"|[0-9]['\u2032\u2019]\s?[0-9]{1,2}(?:[\"\u2033\u201d]|'')",
     re.IGNORECASE,
 )
 """One amount in two units, such as "3 years and 6 months", of which neither number is the amount."""
-_TWO_NUMBERS = re.compile(r"[0-9]\s?[^\W\d_]{1,9}[\s,]+(?:[^\W\d_]{1,3}\s+)?[0-9]")
+_TWO_NUMBERS = re.compile(r"[0-9]\s?[^\W\d_]{1,11}[\s,]+(?:[^\W\d_]{1,3}\s+)?[0-9]|[0-9]['\u2032\u2019]\s?[0-9]")
 """Quick test for texts in which `_COMPOUND` may match."""
 _MARKER = re.compile(r"^[ \t]*\(?([0-9]{1,2})[.)][ \t]+(?=\S)", re.MULTILINE)
 

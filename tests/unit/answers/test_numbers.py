@@ -326,3 +326,29 @@ def test_any_text_is_read_or_unreadable(text: str) -> None:
 def test_a_long_list_of_numbers_takes_no_long_time() -> None:
     assert numbers.read("7 " * 100_000, SCORE) == 7
     assert numbers.read("7, 8, " * 50_000, SCORE) is SEVERAL
+
+
+@pytest.mark.parametrize(
+    ("unit", "written"),
+    [
+        (
+            "years",
+            "3 years and 6 months|3 Jahre, 6 Monate|3 años y 6 meses|3 ans et 6 mois|3 anni e 6 mesi|3 anos e 6 meses",
+        ),
+        (
+            "minutes",
+            "1 hour and 30 minutes|1 Stunde und 30 Minuten|1 hora y 30 minutos|1 heure et 30 minutes|1 ora e 30 minuti",
+        ),
+        (
+            "cm",
+            "1 m 80 cm|1 metro e 80 cm|1 mètre 80 cm|1 Meter und 80 Zentimeter|1 metro y 80 centímetros|1 m e 80 cm",
+        ),
+        ("", "5 feet 11 inches|5'11\"|2 kilos y 300 gramos|2 Kilo 300 Gramm"),
+    ],
+)
+def test_neither_number_of_an_amount_in_two_units_is_read_in_any_language(unit: str, written: str) -> None:
+    wanted = NumberFormat(min=0, max=1000, unit=unit)
+    for amount in written.split("|"):
+        for text in (amount, f"The answer is {amount}.", f"{amount}, because of the rest."):
+            assert not isinstance(numbers.read(text, wanted, cut=False), float), text
+    assert numbers.read("80 cm", NumberFormat(min=0, max=1000, unit="cm"), cut=False) == 80
