@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from pytest_fairness.baselines.entries import Entry
 from tests.support.projects import Project, says, shows
 from tests.support.servers import Body, ChatServer, Messages, Reply
 
@@ -262,7 +263,8 @@ def test_a_value_that_its_own_answers_do_not_give_is_an_error(with_baseline: Pro
 
 @pytest.mark.parametrize("changes", [{"measured_by": {"version": 1, "level": 0.01}}, {"tool_version": "0.0.1"}])
 def test_todays_value_counts_where_another_version_measured_it(with_baseline: Project, changes: dict[str, Any]) -> None:
-    edited(with_baseline, value=0.9, **changes)
+    written = with_baseline.read("baselines/gifts.json")["items"][ITEM] | {"value": 0.9, **changes}
+    edited(with_baseline, **Entry.from_json(written).sealed(written["answers"]).to_json())
     item = only(with_baseline.report(target="python:app:varied"))
     assert (item["verdict"], item["baseline"]["value"]) == ("pass", 0.0)
     assert "The baseline's stored value 0.9 was measured by another version" in item["reason"]
