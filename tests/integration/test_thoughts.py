@@ -70,6 +70,11 @@ def test_marks_of_ones_own_and_thoughts_without_an_end(project: Project) -> None
     project.write("probes/answers.jsonl", answers("", "<think>{} {}"))
     project.probe("probes/descriptions.yaml", PROBE)
     assert says(project.run("--fairness", target=None), "thoughts that do not end (120)")
+    rows = answers("", "<think>{}</think>{}").splitlines()
+    lost = [row.replace("</think>", "") if "woman" in row and number < 20 else row for number, row in enumerate(rows)]
+    project.write("probes/answers.jsonl", "\n".join(lost) + "\n")
+    (details, *_) = (item["details"] for item in project.report(target=None)["items"])
+    assert details["unread_by_group"] == [{"group": "woman", "reason": "thoughts that do not end", "answers": 10}]
 
 
 @pytest.mark.parametrize("kind", ["recommendation", "stereotype", "coreference", "multiple_choice"])

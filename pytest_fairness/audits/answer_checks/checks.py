@@ -18,7 +18,7 @@ from pytest_fairness.audits.base import AnyAudit, AnyItem
 from pytest_fairness.errors import short_message
 from pytest_fairness.plurals import counted
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.records import Answer, Answers, Concern, Measurement, RowsWithoutGroup, Status
+from pytest_fairness.records import Answer, Answers, Concern, Json, Measurement, RowsWithoutGroup, Status
 
 VERSION = 11
 """Version of the checks, and of the fields of stored measurements and comparisons; results in the store are reused only
@@ -88,8 +88,12 @@ def blocked(item: AnyItem, answers: Answers) -> dict[str, tuple[int, int]]:
     """Return two counts by group: its blocked answers, and all its answers; empty if no answer was blocked."""
     groups = defaultdict[str, list[bool]](list)
     for answer in answers:
-        groups[" ".join(filter(None, item.group_of(answer))) or "all"].append(answer.status is Status.BLOCKED)
+        groups[_group_name(item, answer)].append(answer.status is Status.BLOCKED)
     return {name: (sum(own), len(own)) for name, own in groups.items()} if any(map(any, groups.values())) else {}
+
+
+def _group_name(item: AnyItem, answer: Answer) -> str:
+    return " ".join(filter(None, item.group_of(answer))) or "all"
 
 
 def _blocked_answers(item: AnyItem, answers: Answers) -> Concern | None:
@@ -107,6 +111,12 @@ def _blocked_answers(item: AnyItem, answers: Answers) -> Concern | None:
 def unread_reasons(answers: Answers) -> dict[str, int]:
     """Return the number of unreadable or cut off answers by the reason, the most frequent reason first."""
     return dict(Counter(answer.unread for answer in answers if answer.unread).most_common())
+
+
+def unread_by_group(item: AnyItem, answers: Answers) -> list[dict[str, Json]]:
+    """Return a row for each group and reason with the number of answers; loss that is not random shows in them."""
+    counts = Counter((_group_name(item, answer), answer.unread) for answer in answers if answer.unread)
+    return [{"group": group, "reason": why, "answers": count} for (group, why), count in counts.most_common()]
 
 
 def _equal_prompts(audit: AnyAudit, item: AnyItem, measurement: Measurement) -> Concern | None:

@@ -124,6 +124,7 @@ class Measurer:
             details["blocked"] = {group: count for group, (count, _) in blocked.items()}
         if unread := checks.unread_reasons(counted):
             details["unread_reasons"] = unread
+            details["unread_by_group"] = checks.unread_by_group(item, counted)
         if (cut := checks.truncated(item.probe, counted))["answers"]:
             details["truncated"] = cut
         if (moved := noise.paraphrases(item, readable)) is not None:
