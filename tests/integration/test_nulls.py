@@ -12,7 +12,7 @@ from pytest_fairness.records import VerdictName
 from pytest_fairness.run import items_of
 from tests.support.projects import Project
 
-QUICK = ("refusals", "impact_ratio", "flip_direction", "mean_gap", "snsr")
+QUICK = ("refusals", "impact_ratio", "flip_direction", "mean_gap", "snsr", "alignment_cost", "accuracy_gap")
 """An audit of each family that takes little time."""
 
 
