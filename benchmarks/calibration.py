@@ -46,7 +46,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Measurement, VerdictName
 from pytest_fairness.run import BaselineComparison, ItemMeasurement, ProbeItem, items_of
 from pytest_fairness.run.results import verdict_on
-from pytest_fairness.stats.intervals.proportions import wilson
+from pytest_fairness.stats.intervals import wilson
 
 COUNTS = Path(__file__).with_suffix(".jsonl")
 FAILED = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)

@@ -21,7 +21,7 @@ import openai
 
 from benchmarks.timing import fastest
 from pytest_fairness.asking.engine import Engine
-from pytest_fairness.asking.store.store import Store
+from pytest_fairness.asking.store import Store
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.targets import open_target

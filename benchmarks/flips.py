@@ -19,7 +19,7 @@ import numpy as np
 from pytest_fairness import kinds, probes
 from pytest_fairness.answers import reading
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
-from pytest_fairness.languages.language import ENGLISH
+from pytest_fairness.languages import ENGLISH
 from pytest_fairness.probes import CounterfactualProbe
 from pytest_fairness.records import Answer, Measurement, Prompt, Response, VerdictName
 from pytest_fairness.run import ProbeItem, items_of

@@ -20,7 +20,7 @@ from pytest_fairness import kinds, probes
 from pytest_fairness.baselines.verdicts import decide
 from pytest_fairness.records import Answer, Status, VerdictName
 from pytest_fairness.run import ProbeItem, items_of
-from pytest_fairness.stats.intervals.proportions import wilson
+from pytest_fairness.stats.intervals import wilson
 
 RATE = 0.4
 SHOWN = (VerdictName.OVER_LIMIT, VerdictName.INCONCLUSIVE, VerdictName.PASS)

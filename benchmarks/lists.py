@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from pytest_fairness.stats.groups.distance_measures import value_range, value_sd
-from pytest_fairness.stats.lists.similarity import Measure, Pairs
+from pytest_fairness.stats.gaps import value_range, value_sd
+from pytest_fairness.stats.ranked_lists import Measure, Pairs
 
 LEAST = 20
 K = 25

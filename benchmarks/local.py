@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from pytest_fairness.asking.engine import Engine
-from pytest_fairness.asking.store.store import Store
+from pytest_fairness.asking.store import Store
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response, Sampling
-from pytest_fairness.targets import open_target
-from pytest_fairness.targets.local import model_file
-from pytest_fairness.targets.local.server import CONTEXT, QUIET, SLOTS
+from pytest_fairness.targets import local, open_target
+from pytest_fairness.targets.local import CONTEXT, QUIET, SLOTS
 
 MOST = 1.15
 SUBJECTS = (
@@ -49,7 +48,7 @@ def main() -> None:
     count, tokens, rounds = (8, 4, 1) if given.quick else (given.requests, given.tokens, given.rounds)
     # As the package itself has it, for both, as it is read once in a process.
     os.environ.setdefault("GOMP_SPINCOUNT", "0")
-    model = model_file.embedded_model(sys.stderr)
+    model = local.embedded_model(sys.stderr)
     requests = [
         Request(
             f"Write a story about {SUBJECTS[number % len(SUBJECTS)]}.",

@@ -21,8 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from pytest_fairness.asking.store.maintenance import copy_responses
-from pytest_fairness.asking.store.store import Store
+from pytest_fairness.asking.store import Store, copy_responses
 from tests.support.postgres import running_server
 from tests.support.servers import ChatServer
 

@@ -30,13 +30,12 @@ import pytest
 from benchmarks.replay import ANSWERS, QUESTIONS
 from benchmarks.timing import OTHERS_OFF
 from pytest_fairness import kinds, probes
-from pytest_fairness.asking.store.store import response_key
+from pytest_fairness.asking.store import response_key
 from pytest_fairness.options import DEFAULT_STORE, RunSettings
 from pytest_fairness.records import Response
 from pytest_fairness.run import Run
-from pytest_fairness.run.answering.item_answers import ItemAnswers
-from pytest_fairness.run.comparing.baseline_comparer import BaselineComparer
-from pytest_fairness.run.measuring.measurer import Measurer
+from pytest_fairness.run.measuring import ItemAnswers, Measurer
+from pytest_fairness.run.results import BaselineComparer
 
 MOST_MEBIBYTES = 1024
 """Of a run without a baseline."""

@@ -32,7 +32,7 @@ import numpy as np
 from benchmarks.calibration import entry_of
 from benchmarks.simulated import everyday
 from benchmarks.simulated.scenario import Scenario
-from pytest_fairness.audits.answer_checks import checks
+from pytest_fairness.audits import answer_checks
 from pytest_fairness.audits.info import Direction
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, VerdictName
@@ -64,7 +64,9 @@ def measured(part: ProbeItem, run: Sequence[Answer]) -> ItemMeasurement:
     """Return the measurement of an item with the checks of its answers."""
     found = part.audit.measure(part, run)
     counted = part.audit.counted_answers(part, run)
-    return ItemMeasurement(part, "", run, replace(found, concerns=checks.concerns(part.audit, part, counted, found)))
+    return ItemMeasurement(
+        part, "", run, replace(found, concerns=answer_checks.concerns(part.audit, part, counted, found))
+    )
 
 
 def judged(part: ProbeItem, current: Sequence[Answer], baseline: Sequence[Answer]) -> Row:

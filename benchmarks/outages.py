@@ -31,9 +31,9 @@ from benchmarks.calibration import entry_of
 from benchmarks.simulated.choices import leaning
 from benchmarks.simulated.scenario import probe
 from pytest_fairness.answers import reading
-from pytest_fairness.audits.answer_checks import checks
-from pytest_fairness.audits.answer_checks.constant_answers import constant_answers, irrelevant_answers
-from pytest_fairness.audits.answer_checks.service_messages import service_messages
+from pytest_fairness.audits import answer_checks
+from pytest_fairness.audits.answer_checks import service_messages
+from pytest_fairness.audits.confounding import constant_answers, irrelevant_answers
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes import Probe
 from pytest_fairness.records import Answer, Prompt, Response, VerdictName
@@ -186,7 +186,7 @@ def verdicts(part: ProbeItem, current: Sequence[Answer], baseline: Sequence[Answ
         found = part.audit.measure(part, current)
     except NotMeasurable:
         return dict.fromkeys(("limit", "baseline"), VerdictName.NOT_MEASURABLE.value)
-    found = replace(found, concerns=checks.concerns(part.audit, part, counted, found))
+    found = replace(found, concerns=answer_checks.concerns(part.audit, part, counted, found))
     name = part.audit.info.name
     limit = WIDE.get(name, 0.1 if part.audit.info.better.value == "higher" else 0.9)
     limited = replace(part, settings=part.settings.model_copy(update={"limit": limit}))

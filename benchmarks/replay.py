@@ -20,11 +20,11 @@ from typing import Any
 
 from benchmarks.timing import fastest, profiled
 from pytest_fairness import kinds, probes
-from pytest_fairness.asking.store.store import response_key
+from pytest_fairness.asking.store import response_key
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Response
 from pytest_fairness.run import Run, items_of
-from pytest_fairness.run.items.probe_items import ProbeItem
+from pytest_fairness.run.items import ProbeItem
 from pytest_fairness.targets.base import Target
 
 MOST = 8.0

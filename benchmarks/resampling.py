@@ -23,11 +23,10 @@ from sklearn.model_selection import StratifiedKFold, permutation_test_score
 from sklearn.svm import SVC
 
 from benchmarks.simulated import texts
-from pytest_fairness.audits.text.tokens import Tokens
-from pytest_fairness.stats.resampling import randomness, relabelling
-from pytest_fairness.stats.texts import least_squares
-from pytest_fairness.stats.texts.excess_divergence import Words
-from pytest_fairness.stats.texts.log_odds import z_scores
+from pytest_fairness.audits.features import Tokens
+from pytest_fairness.stats import resampling, two_samples
+from pytest_fairness.stats.excess_divergence import Words
+from pytest_fairness.stats.words import z_scores
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -46,7 +45,7 @@ def main() -> None:
     given = parser.parse_args()
     counts, marked = documents(given.documents)
     strata = np.zeros(len(marked), dtype=np.int64)
-    labels, _ = relabelling.relabellings(marked, strata, PERMUTATIONS, randomness.generator("benchmark"))
+    labels, _ = resampling.relabellings(marked, strata, PERMUTATIONS, resampling.generator("benchmark"))
     ratios = [
         compared("divergence", lambda: divergences(labels, counts), lambda: plain_divergences(labels, counts)),
         compared("log-odds", lambda: largest_z(labels, counts), lambda: plain_largest_z(labels, counts)),
@@ -112,11 +111,11 @@ def compared(name: str, ours: Callable[[], Floats], plain: Callable[[], Floats])
 def refits(counts: Floats, marked: Bools) -> float:
     """How many times faster a classifier is fitted to relabellings, each document left out, than in five folds."""
     strata = np.zeros(len(marked), dtype=np.int64)
-    labels, _ = relabelling.relabellings(marked, strata, REFITS, randomness.generator("benchmark"))
+    labels, _ = resampling.relabellings(marked, strata, REFITS, resampling.generator("benchmark"))
 
     def own() -> Floats:
-        classifier = least_squares.Classifier.of(csr_array(counts), strata, np.arange(len(marked)))
-        return least_squares.distances(classifier, labels)
+        classifier = two_samples.Classifier.of(csr_array(counts), strata, np.arange(len(marked)))
+        return two_samples.classifier_distances(classifier, labels)
 
     own_seconds, _ = timed(own)
     their_seconds, _ = timed(

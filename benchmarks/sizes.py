@@ -39,10 +39,10 @@ from benchmarks.memory import peak
 from benchmarks.simulated.choices import OCCUPATIONS
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.options import RunSettings
-from pytest_fairness.probes.stereotype.likelihood_prompts import SENTENCES
+from pytest_fairness.probes.stereotype import SENTENCES
 from pytest_fairness.records import Answer, Status
 from pytest_fairness.run import Run, items_of
-from pytest_fairness.run.items.probe_items import ProbeItem
+from pytest_fairness.run.items import ProbeItem
 
 SIZES = (1_000, 10_000, 100_000)
 MOST_MEBIBYTES = 4096

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.timing import fastest, processor_seconds, pytest_command, run
 from pytest_fairness import kinds, probes
-from pytest_fairness.asking.store.store import response_key
+from pytest_fairness.asking.store import response_key
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Response
 from pytest_fairness.run import Run

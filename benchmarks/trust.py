@@ -25,7 +25,7 @@ import vl_convert
 from benchmarks import nulls
 from benchmarks.calibration import CHANGED, COUNTS, FAILED, UNCHANGED, WHOLE
 from pytest_fairness.records import VerdictName
-from pytest_fairness.stats.intervals.proportions import wilson
+from pytest_fairness.stats.intervals import wilson
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "explanation" / "trust.md"

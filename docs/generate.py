@@ -22,8 +22,8 @@ from pytest_fairness.audits import registry
 from pytest_fairness.audits.info import AuditInfo
 from pytest_fairness.options import markdown_table
 from pytest_fairness.probes import schema_text
-from pytest_fairness.reports.tables import measurements, words
-from pytest_fairness.reports.tables.data_table import Column
+from pytest_fairness.reports import tables
+from pytest_fairness.reports.tables import Column
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
@@ -41,10 +41,11 @@ def generated() -> dict[Path, str]:
         REFERENCE / "tables.md": _between(
             REFERENCE / "tables.md",
             "columns",
-            f"## Measurements\n\n{columns_table(measurements.COLUMNS)}\n\n## Words\n\n{columns_table(words.COLUMNS)}",
+            f"## Measurements\n\n{columns_table(tables.MEASUREMENT_COLUMNS)}\n\n"
+            f"## Words\n\n{columns_table(tables.WORD_COLUMNS)}",
         ),
         ROOT / "docs" / "probe.schema.json": probe_schema,
-        ROOT / "pytest_fairness" / "probes" / "loading" / "probe.schema.json": probe_schema,
+        ROOT / "pytest_fairness" / "probes" / "probe.schema.json": probe_schema,
     }
 
 

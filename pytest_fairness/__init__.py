@@ -9,26 +9,23 @@ from pytest_fairness.version import __version__
 
 if TYPE_CHECKING:
     from pytest_fairness.errors import FairnessError, NotMeasurable, ProbeError, RequestFailed, TargetError
-    from pytest_fairness.pytest_integration.fixtures.corpora import Corpus, CorpusGenerator
-    from pytest_fairness.pytest_integration.fixtures.fairness_check import FairnessCheck
-    from pytest_fairness.pytest_integration.fixtures.llm_client import LlmClient
+    from pytest_fairness.pytest_integration.fixtures import Corpus, CorpusGenerator, FairnessCheck, LlmClient
     from pytest_fairness.records import Request, Response, Verdict
-    from pytest_fairness.reports.charts.plot import Plot
-    from pytest_fairness.reports.tables.data_table import DataTable
+    from pytest_fairness.reports.charts import Plot
+    from pytest_fairness.reports.tables import DataTable
     from pytest_fairness.run import ItemMeasurement
-    from pytest_fairness.run.audit_function import Audited, AuditResults, audit
+    from pytest_fairness.run.run import Audited, AuditResults, audit
     from pytest_fairness.targets import Target
+
 
 _MODULES = {
     "errors": ("FairnessError", "NotMeasurable", "ProbeError", "RequestFailed", "TargetError"),
-    "pytest_integration.fixtures.corpora": ("Corpus", "CorpusGenerator"),
-    "pytest_integration.fixtures.fairness_check": ("FairnessCheck",),
-    "pytest_integration.fixtures.llm_client": ("LlmClient",),
+    "pytest_integration.fixtures": ("Corpus", "CorpusGenerator", "FairnessCheck", "LlmClient"),
     "records": ("Request", "Response", "Verdict"),
-    "reports.charts.plot": ("Plot",),
-    "reports.tables.data_table": ("DataTable",),
+    "reports.charts": ("Plot",),
+    "reports.tables": ("DataTable",),
     "run": ("ItemMeasurement",),
-    "run.audit_function": ("AuditResults", "Audited", "audit"),
+    "run.run": ("AuditResults", "Audited", "audit"),
     "targets": ("Target",),
 }
 """Public names by the module that defines them.

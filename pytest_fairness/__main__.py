@@ -13,36 +13,48 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
-from pytest_fairness.commands import (
-    calibrate,
-    compare,
-    diff,
-    export,
-    history,
-    init,
-    measure,
-    merge,
-    sample,
-    schema,
-    store,
-    swaps,
-)
+from pytest_fairness import commands
+from pytest_fairness.commands import answers, probes, results
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.version import __version__
 
 COMMANDS = {
-    "init": (init, "write a first probe and a CI workflow into a project"),
-    "measure": (measure, "measure a file of answers without a probe: estimates and effect sizes"),
-    "export": (export, "write tables of measurements and words, or the recorded answers of a probe"),
-    "sample": (sample, "write a balanced sample of recorded answers for fine-tuning"),
-    "compare": (compare, "compare two JSON reports"),
-    "diff": (diff, "show what changed in the baselines since a git revision"),
-    "history": (history, "show the values of earlier runs"),
-    "merge": (merge, "merge the stores of several jobs into one"),
-    "store": (store, "show the size of the store, delete old responses, copy the store"),
-    "swaps": (swaps, "show the prompts that a probe with `swap` would send for each group"),
-    "calibrate": (calibrate, "show how often a probe's limits misclassify labelled outputs"),
-    "schema": (schema, "print the JSON Schema of probe files"),
+    "init": (probes.add_init_arguments, probes.run_init, "write a first probe and a CI workflow into a project"),
+    "measure": (
+        answers.add_measure_arguments,
+        answers.run_measure,
+        "measure a file of answers without a probe: estimates and effect sizes",
+    ),
+    "export": (
+        answers.add_export_arguments,
+        answers.run_export,
+        "write tables of measurements and words, or the recorded answers of a probe",
+    ),
+    "sample": (
+        commands.add_recorded_arguments,
+        answers.run_sample,
+        "write a balanced sample of recorded answers for fine-tuning",
+    ),
+    "compare": (results.add_compare_arguments, results.run_compare, "compare two JSON reports"),
+    "diff": (results.add_diff_arguments, results.run_diff, "show what changed in the baselines since a git revision"),
+    "history": (results.add_history_arguments, results.run_history, "show the values of earlier runs"),
+    "merge": (results.add_merge_arguments, results.run_merge, "merge the stores of several jobs into one"),
+    "store": (
+        results.add_store_arguments,
+        results.run_store,
+        "show the size of the store, delete old responses, copy the store",
+    ),
+    "swaps": (
+        probes.add_swaps_arguments,
+        probes.run_swaps,
+        "show the prompts that a probe with `swap` would send for each group",
+    ),
+    "calibrate": (
+        probes.add_calibrate_arguments,
+        probes.run_calibrate,
+        "show how often a probe's limits misclassify labelled outputs",
+    ),
+    "schema": (probes.add_schema_arguments, probes.run_schema, "print the JSON Schema of probe files"),
 }
 
 
@@ -69,10 +81,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(prog=program, description="Fairness regression testing.")
     parser.add_argument("--version", action="version", version=f"pytest-fairness {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, (command, text) in COMMANDS.items():
-        subparser = commands.add_parser(name, help=text, description=command.run.__doc__)
-        command.add_arguments(subparser)
-        subparser.set_defaults(run=command.run, parser=subparser)
+    for name, (add_arguments, run, text) in COMMANDS.items():
+        subparser = commands.add_parser(name, help=text, description=run.__doc__)
+        add_arguments(subparser)
+        subparser.set_defaults(run=run, parser=subparser)
     if "_ARGCOMPLETE" in os.environ:  # a shell asks for completions
         import argcomplete
 

@@ -12,8 +12,11 @@ from importlib.util import find_spec
 from itertools import chain, islice
 from typing import Any, ClassVar, TypeVar
 
-from pytest_fairness.chunks import chunks_of
 from pytest_fairness.errors import FairnessError
+
+# Computation of large data in chunks: in this process, in several processes, or on a cluster.
+#
+# Chunks depend on the data only and not on the number of processes, so that all backends give the same results.
 
 ChunkT = TypeVar("ChunkT")
 ResultT = TypeVar("ResultT")
@@ -141,3 +144,15 @@ def map_chunks(
     if Backend.current is None:
         return ((chunk, function(chunk, *shared)) for chunk in chunks)
     return Backend.current.map(function, chunks, shared)
+
+
+# Lists of a limited size, for data that is not processed all at once.
+
+T = TypeVar("T")
+
+
+def chunks_of(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Yield the items in lists of this size; the last list may be shorter."""
+    rest = iter(items)
+    while chunk := list(islice(rest, size)):
+        yield chunk

@@ -1,14 +1,20 @@
-"""Exceptions of the package.
-
-Every error that a user can cause derives from `FairnessError`. Its message says what happened, where, and what to do,
-and is shown without a traceback.
-"""
+"""Exceptions of the package, and parts of messages: counted nouns, cut lists, texts on one line."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from enum import Enum, auto
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_fairness.records import Json
+
+
+# Exceptions of the package.
+#
+# Every error that a user can cause derives from `FairnessError`. Its message says what happened, where, and what to
+# do, and is shown without a traceback.
 
 SHORT_MESSAGE = 160
 """Maximum number of characters of one message in a list of failed requests."""
@@ -139,3 +145,36 @@ def short_message(message: str) -> str:
     """
     line = next(iter(_ATTEMPTS.sub("", message).strip().splitlines()), "").strip().removesuffix(".")
     return line if len(line) <= SHORT_MESSAGE else f"{line[: SHORT_MESSAGE - 1]}…"
+
+
+# Numbers with their nouns, and lists that are cut after some names, in messages and reports.
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun in the singular or plural: `1 request`, `1,200 requests`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """Return a number with `digits` significant digits, but with all digits before the point: `8070`, `0.0123`."""
+    return f"{value:.0f}" if abs(value) >= 10**digits - 0.5 else f"{value:.{digits}g}"
+
+
+def joined(names: Sequence[str], most: int = 8) -> str:
+    """Return the first `most` names and the number of the others as a phrase: `a, b and 3 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+# Conversion of texts to a single line, for use in messages.
+
+
+def identifier(value: Json) -> str | None:
+    """Return a name in a server's response on one line of at most 100 characters; `None` if it is empty or no text."""
+    return one_line(value, 100) or None if isinstance(value, str) else None
+
+
+def one_line(value: object, length: int = 200) -> str:
+    """Return the text of a value on one line, shortened to `length` characters, without control characters."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in str(value)).split())
+    return text if len(text) <= length else f"{text[: length - 1]}…"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
+from pytest_fairness import option_types
 from pytest_fairness.option_types import (
     BOOLEAN,
     LINE,
@@ -28,9 +29,6 @@ from pytest_fairness.option_types import (
     Price,
     Shard,
     StoreAddress,
-    choice,
-    number,
-    whole_number,
 )
 
 PREFIX = "fairness_"
@@ -150,20 +148,20 @@ class RunSettings:
         secret=True,
     )
     concurrency: int = _option(
-        16, "Maximum number of requests in flight at a time, over all workers", whole_number(), metavar="N"
+        16, "Maximum number of requests in flight at a time, over all workers", option_types.whole_number(), metavar="N"
     )
     max_requests: int | None = _option(
         None,
         "Send no more than N requests, counted over all workers and including retries; an item that lacks answers "
         "gets the verdict error",
-        whole_number(),
+        option_types.whole_number(),
         metavar="N",
         default="no limit",
     )
     trials: int | None = _option(
         None,
         "Number of answers to each prompt, in place of `trials` in the probes",
-        whole_number(most=MAX_TRIALS),
+        option_types.whole_number(most=MAX_TRIALS),
         metavar="N",
         default="the value in each probe",
         in_ini=False,
@@ -244,13 +242,13 @@ class RunSettings:
     keep_days: float | None = _setting(
         None,
         "Days after which a run deletes recorded responses from the store",
-        number(),
+        option_types.number(),
         default="none: keep all responses",
     )
     max_age_hours: float = _setting(
         24.0,
         "Hours after which a request with a recorded response is sent again",
-        number(zero=True),
+        option_types.number(zero=True),
         default="24",
         name="fairness_max_age",
     )
@@ -302,52 +300,55 @@ class RunSettings:
         default="none",
     )
     inconclusive: Literal["warn", "fail"] = _setting(
-        "warn", "Outcome of an inconclusive audit: warn or fail", choice("warn", "fail")
+        "warn", "Outcome of an inconclusive audit: warn or fail", option_types.choice("warn", "fail")
     )
     inconclusive_runs: Literal["warn", "fail"] = _setting(
         "warn",
         "Outcome if an audit stays inconclusive for `fairness_inconclusive_history` runs; warn or fail",
-        choice("warn", "fail"),
+        option_types.choice("warn", "fail"),
     )
     inconclusive_history: int = _setting(
-        5, "Number of runs, this run included, that `fairness_inconclusive_runs` considers", whole_number()
+        5, "Number of runs, this run included, that `fairness_inconclusive_runs` considers", option_types.whole_number()
     )
     orphans: Literal["warn", "fail"] = _setting(
         "warn",
         "Outcome if a baseline belongs to no item, as after the renaming of a probe, or if the folder of baselines "
         "does not exist; warn or fail",
-        choice("warn", "fail"),
+        option_types.choice("warn", "fail"),
     )
     level_change: Literal["note", "warn", "fail"] = _setting(
         "note",
         "Outcome if answers changed much for all groups alike; note in the reports, also a warning of pytest, or fail",
-        choice("note", "warn", "fail"),
+        option_types.choice("note", "warn", "fail"),
     )
     junit_inconclusive: Literal["passed", "skipped"] = _setting(
         "passed",
         "How --junitxml counts an inconclusive audit, passed or skipped; a skipped audit has the finding as message",
-        choice("passed", "skipped"),
+        option_types.choice("passed", "skipped"),
     )
     min_audits: int = _setting(
         0,
         "Minimum number of audits that must run; with fewer, the run fails",
-        whole_number(least=0),
+        option_types.whole_number(least=0),
         default="1 in CI or if there are probe folders, else 0",
     )
-    timeout: float = _setting(120.0, "Time limit of one request in seconds", number(), default="120")
+    timeout: float = _setting(120.0, "Time limit of one request in seconds", option_types.number(), default="120")
     give_up: float = _setting(
-        120.0, "Seconds without any answer after which the run gives up on the target", number(), default="120"
+        120.0,
+        "Seconds without any answer after which the run gives up on the target",
+        option_types.number(),
+        default="120",
     )
     max_answer_bytes: int = _setting(
         4 * 1024 * 1024,
         "Maximum size of one answer in bytes, after decompression; a longer answer is unreadable",
-        whole_number(),
+        option_types.whole_number(),
     )
     backend: Literal["none", "joblib", "dask", "ray"] = _setting(
         "none",
         "Processes that measure large data; the results do not depend on this setting. none: this process. joblib: a "
         "process for each core. dask or ray: a cluster (needs the extra of this name)",
-        choice("none", "joblib", "dask", "ray"),
+        option_types.choice("none", "joblib", "dask", "ray"),
     )
     device: str | None = _setting(
         None, "Device of a transformers: target (cpu, cuda, cuda:1 or mps)", default="the best available"

@@ -11,10 +11,9 @@ from pytest_fairness.options import OPTIONS
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from pytest_fairness.pytest_integration.fixtures.corpora import CorpusGenerator
-    from pytest_fairness.pytest_integration.fixtures.fairness_check import FairnessCheck
-    from pytest_fairness.pytest_integration.fixtures.llm_client import LlmClient
-    from pytest_fairness.pytest_integration.items.audit_service import AuditService
+    from pytest_fairness.pytest_integration.fixtures import CorpusGenerator, FairnessCheck, LlmClient
+    from pytest_fairness.pytest_integration.items import AuditService
+
 
 SESSION = "fairness-session"
 """Name under which pytest's plugin manager knows the session; without `--fairness`, there is no session."""
@@ -99,7 +98,7 @@ def fairness_target(request: pytest.FixtureRequest) -> Any:
 def llm_client(request: pytest.FixtureRequest) -> LlmClient:
     """Return a client of the target: `llm_client.complete("Greet Joseph.", trials=3, temperature=1.0)`."""
     service = _service(request.config, "llm_client")
-    from pytest_fairness.pytest_integration.fixtures.llm_client import LlmClient
+    from pytest_fairness.pytest_integration.fixtures import LlmClient
 
     return LlmClient(service, request)
 
@@ -112,7 +111,7 @@ def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
     `corpus.jsd("name", "Kelly")`.
     """
     service = _service(request.config, "corpus_generator")
-    from pytest_fairness.pytest_integration.fixtures.corpora import CorpusGenerator
+    from pytest_fairness.pytest_integration.fixtures import CorpusGenerator
 
     return CorpusGenerator(service, request)
 
@@ -121,7 +120,7 @@ def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
 def fairness_check(request: pytest.FixtureRequest) -> FairnessCheck:
     """Return a function that judges a measurement: `fairness_check("letters", corpus.jsd("name", "Kelly"))`."""
     service = _service(request.config, "fairness_check")
-    from pytest_fairness.pytest_integration.fixtures.fairness_check import FairnessCheck
+    from pytest_fairness.pytest_integration.fixtures import FairnessCheck
 
     return FairnessCheck(service, request)
 

@@ -24,12 +24,12 @@ from benchmarks.simulated.scenario import Scenario, Simulate, Truth
 from pytest_fairness import kinds, probes
 from pytest_fairness.answers import reading
 from pytest_fairness.audits.info import Direction
-from pytest_fairness.languages.language import ENGLISH
+from pytest_fairness.languages import ENGLISH
 from pytest_fairness.probes import CoreferenceProbe, MultipleChoiceProbe, Probe
-from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
+from pytest_fairness.probes.counterfactual import CounterfactualProbe
 from pytest_fairness.records import Answer, Prompt, Response
 from pytest_fairness.run import ProbeItem
-from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats import intervals
 
 
 @dataclass(frozen=True)
@@ -210,7 +210,7 @@ def thrown_score(prompt: Prompt, change: float, draw: Draw) -> str:
 
 def sure_score(prompt: Prompt, change: float, draw: Draw) -> str:
     """Score the record in steps of five, with the same score in 19 of 20 answers."""
-    record = 60 + 12 * normal.quantile(0.001 + 0.998 * draw.lean(prompt.labels["record"]))
+    record = 60 + 12 * intervals.quantile(0.001 + 0.998 * draw.lean(prompt.labels["record"]))
     step = 5 * int(draw.random.choice((-1, 1))) if draw.random.random() < 0.05 else 0
     return f"Score: {5 * round(record / 5) + step - change * is_harmed(prompt):.0f}"
 

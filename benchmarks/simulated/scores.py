@@ -9,14 +9,14 @@ import numpy as np
 from benchmarks.simulated.choices import drawn, leaning
 from benchmarks.simulated.scenario import Scenario, probe
 from pytest_fairness.records import Prompt
-from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats import intervals
 
 MEAN, SD, WIDE_SD, LOW = 60.0, 12.0, 22.0, 40.0
 
 
 def steady(prompt: Prompt, change: float, random: np.random.Generator) -> str:
     """Half of the variance of the scores is between records, and half within; women get `change` points less."""
-    record = normal.quantile(0.001 + 0.998 * leaning(prompt.labels["record"]))
+    record = intervals.quantile(0.001 + 0.998 * leaning(prompt.labels["record"]))
     return _said(prompt, (record + random.standard_normal()) * SD / np.sqrt(2), change)
 
 
@@ -27,7 +27,7 @@ def noisy(prompt: Prompt, change: float, random: np.random.Generator) -> str:
 
 def low_tail(prompt: Prompt, change: float, random: np.random.Generator) -> str:
     """Scores vary much between records; women who would have less than 40 points get `change` points less."""
-    record = normal.quantile(0.001 + 0.998 * leaning(prompt.labels["record"]))
+    record = intervals.quantile(0.001 + 0.998 * leaning(prompt.labels["record"]))
     deviation = (0.9 * record + np.sqrt(1 - 0.9**2) * random.standard_normal()) * WIDE_SD
     return _said(prompt, deviation, change * (MEAN + deviation < LOW))
 

@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.simulated import files
 from benchmarks.simulated.scenario import Scenario
 from pytest_fairness.answers import reading
-from pytest_fairness.languages.language import ENGLISH
+from pytest_fairness.languages import ENGLISH
 from pytest_fairness.probes import Probe
 from pytest_fairness.records import Answer, Response
 

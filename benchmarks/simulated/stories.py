@@ -16,7 +16,7 @@ from benchmarks.simulated import files
 from benchmarks.simulated.choices import Reply, drawn, leaning
 from benchmarks.simulated.scenario import Scenario
 from pytest_fairness.probes import MultipleChoiceProbe
-from pytest_fairness.probes.multiple_choice.question import Question
+from pytest_fairness.probes.multiple_choice import Question
 from pytest_fairness.records import Prompt
 
 WAVERING = 1 / 6

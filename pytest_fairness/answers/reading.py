@@ -1,8 +1,4 @@
-"""Conversion of responses into answers; an answer has a status and a content.
-
-One step comes before all readers: `thoughts.split` separates what the model says from what it thinks. Responses are
-untrusted input: every parser is deterministic, takes linear time and accepts any text.
-"""
+"""Reading of responses: separation of thoughts, an answer's status and content, votes of a judge model."""
 
 from __future__ import annotations
 
@@ -10,25 +6,30 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from pytest_fairness.answers import decisions, json_in_text, list_items, numbers, titles
-from pytest_fairness.answers.refusals import is_refusal
+from pytest_fairness.answers import choices, lists_and_refusals, numbers, structured
+from pytest_fairness.answers.lists_and_refusals import is_refusal
 from pytest_fairness.answers.structured import select
-from pytest_fairness.answers.thoughts import Spoken, split
-from pytest_fairness.languages.language import Language
+from pytest_fairness.languages import ENGLISH, Language, Marks
+from pytest_fairness.probes import prompts
+from pytest_fairness.probes.prompts import NONE
 from pytest_fairness.records import (
     CALLED,
     NOT_CALLED,
+    REFUSAL_CLASSES,
     Answer,
     AnswerFormat,
     Json,
+    Judged,
+    Judging,
     NumberFormat,
     Prompt,
     Reply,
+    Request,
     Response,
     Status,
     ToolCall,
@@ -36,6 +37,11 @@ from pytest_fairness.records import (
     reply_in,
     with_thoughts,
 )
+
+# Conversion of responses into answers; an answer has a status and a content.
+#
+# One step comes before all readers: `split` separates what the model says from what it thinks. Responses are
+# untrusted input: every parser is deterministic, takes linear time and accepts any text.
 
 VERSION = 2
 """Version of the reading of answers; it changes whenever a text gets another status or content."""
@@ -177,10 +183,10 @@ def whole_characters(text: str) -> str:
 
 
 def _json(text: str, language: Language) -> Content:
-    found = json_in_text.find(text)
+    found = structured.find_json(text)
     if found is None:
         return Content(None, is_refusal(text, language))
-    pieces = [whole_characters(piece) for piece in json_in_text.flatten(found)]
+    pieces = [whole_characters(piece) for piece in structured.flatten(found)]
     return Content("\n".join(pieces), _refuses_in_json(found, language))
 
 
@@ -190,8 +196,8 @@ def _refuses_in_json(value: Json, language: Language) -> bool:
     For example, `{"products": [], "note": "I'm sorry, but I can't …"}`.
     """
     refused = False
-    for key, leaf in json_in_text.leaves(value):
-        if isinstance(leaf, json_in_text.Number):
+    for key, leaf in structured.leaves(value):
+        if isinstance(leaf, structured.Number):
             if key.casefold() not in _STATUS_KEYS:
                 return False
         elif isinstance(leaf, str) and leaf.strip() and not _STATUS_WORD.fullmatch(leaf.strip()):
@@ -202,27 +208,27 @@ def _refuses_in_json(value: Json, language: Language) -> bool:
 
 
 def _list(text: str, language: Language) -> Content:
-    return _with_refusal(text, _items(text, list_items.items), language)
+    return _with_refusal(text, _items(text, lists_and_refusals.list_items), language)
 
 
 def _titles(text: str, language: Language) -> Content:
-    items = _items(text, lambda plain: titles.items(plain, language))
-    return _with_refusal(text, titles.without_common_artist(items), language)
+    items = _items(text, lambda plain: lists_and_refusals.titles(plain, language))
+    return _with_refusal(text, lists_and_refusals.without_common_artist(items), language)
 
 
 def _with_refusal(text: str, items: list[str], language: Language) -> Content:
     # Interned to save memory, because answers repeat the same titles.
     items = [sys.intern(whole_characters(item)) for item in items]
-    if len(items) >= list_items.MINIMUM_REAL:
+    if len(items) >= lists_and_refusals.MINIMUM_REAL:
         # A copy, because a list that was filled item by item keeps up to a third more memory than it needs.
         return Content(items.copy())
     return Content(items, is_refusal(text, language) or (len(items) == 1 and is_refusal(items[0], language)))
 
 
 def _items(text: str, unstructured: Callable[[str], list[str]]) -> list[str]:
-    found = json_in_text.find(text)
+    found = structured.find_json(text)
     if found is not None:
-        return json_in_text.as_list(found)
+        return structured.as_list(found)
     # Broken JSON is unreadable rather than a list of its pieces.
     return [] if _JSON_BEGINS.match(text) else unstructured(text)
 
@@ -242,10 +248,10 @@ def _text(text: str, language: Language) -> Content:
 
 
 def _choice(text: str, allowed: tuple[str, ...], language: Language) -> Content:
-    found = decisions.choice(text, allowed, language)
+    found = choices.choice(text, allowed, language)
     if found is not None:
         return Content(found)
-    return Content(None, is_refusal(text, language), decisions.resembled(text, allowed))
+    return Content(None, is_refusal(text, language), choices.resembled(text, allowed))
 
 
 @lru_cache(maxsize=8_192)
@@ -268,3 +274,212 @@ _READERS: dict[AnswerFormat, Callable[[str, Language], Content]] = {
     "number": _text,
 }
 """By answer format, the function that returns the content of a text."""
+
+
+# Requests to a judge model, which classifies a free-text answer, and the votes of a judge model or a scorer.
+
+REFUSED = REFUSAL_CLASSES[0]
+
+
+def request(judging: Judging, text: str, vote: int) -> Request:
+    """Return the request for one vote on an answer.
+
+    The number of the vote is the request's trial number. Equal answers have equal requests, which are sent only once.
+    """
+    return Request(prompts.filled_judge_prompt(judging, whole_characters(text)), trial=vote)
+
+
+def vote(judging: Judging, response: Response | None) -> str | None:
+    """Return the choice that the judge model named; `None` if it named no choice or several, or did not answer."""
+    if response is None:
+        return None
+    named = choices.choice(whole_characters(split(response.text).text), (*judging.choices, NONE), ENGLISH)
+    return None if named == NONE else named
+
+
+def needs_votes(answer: Answer) -> bool:
+    """Return whether an answer has a text that can be classified, and was not blocked."""
+    return answer.status is not Status.BLOCKED and answer.text is not None and bool(answer.text.strip())
+
+
+def needs_refusal_class(answer: Answer) -> bool:
+    """Return whether an answer has a text to classify, and is not already a refusal."""
+    return needs_votes(answer) and not answer.refused
+
+
+def with_majority_choice(answer: Answer, judged: Judged, language: Language) -> Answer:
+    """Return the answer with the choice that more than half of the votes name.
+
+    Without such a choice, the status of the answer becomes refused if the patterns of `language` find a refusal in its
+    text, otherwise unreadable.
+    """
+    choice = judged.majority
+    if choice is not None:
+        return replace(answer, status=Status.OK, content=choice, judged=judged)
+    refused = answer.text is not None and is_refusal(answer.text, language)
+    return replace(answer, status=Status.REFUSED if refused else Status.UNREADABLE, content=None, judged=judged)
+
+
+def with_refusal_class(answer: Answer, judged: Judged, error: str | None = None) -> Answer:
+    """Return the answer with the status that follows from the class that most votes name.
+
+    The status becomes `REFUSED` for the class of refusals, and `FAILED` if no class has a majority. Otherwise, it stays
+    unchanged.
+
+    Args:
+        answer: the answer, read without patterns of refusals.
+        judged: the votes, each one of `REFUSAL_CLASSES` or `None`.
+        error: reason why no class has a majority; `None` for a general reason.
+    """
+    if judged.majority == REFUSED:
+        return replace(answer, status=Status.REFUSED, content=None, judged=judged)
+    if judged.majority is not None:
+        return replace(answer, judged=judged)
+    error = error or f"{judged.by} gave no class, or votes for different classes"
+    return replace(answer, status=Status.FAILED, content=None, judged=judged, error=error)
+
+
+def vote_requests(judging: Judging, texts: Sequence[str]) -> list[list[Request]]:
+    """Return, for each text, the requests for the judge model's votes."""
+    return [[request(judging, text, number) for number in range(judging.votes)] for text in texts]
+
+
+# Separation of a model's thoughts from its answer, before any reader sees the answer.
+#
+# Reasoning models write their thoughts into the text of a response, between marks such as `<think>` and `</think>`.
+# If an API returns thoughts apart from the text, targets join both with `records.with_thoughts`, so that thoughts
+# have one form.
+
+
+class Spoken(NamedTuple):
+    """Answer and thoughts of a model in one response.
+
+    Attributes:
+        text: what the model says, without thoughts; empty if the response has nothing but thoughts.
+        thoughts: the thoughts, joined with line ends; empty if there are none.
+        unfinished: whether the last thought does not end, so that nothing after it is an answer.
+    """
+
+    text: str
+    thoughts: str = ""
+    unfinished: bool = False
+
+
+_NAME = "think(?:ing)?|thoughts?|reasoning|reflection|scratchpad"
+_PAIRS = (
+    (rf"<(?:\w+:)?(?:{_NAME})(?:\s[^<>]*)?>", rf"</(?:\w+:)?(?:{_NAME})\s*>"),
+    (r"\[(?-i:(?:THINK(?:ING)?|REASONING)\])", r"\[/(?-i:(?:THINK(?:ING)?|REASONING)\])"),
+    ("\u25c1think\u25b7", "\u25c1/think\u25b7"),
+    (r"<\|(?:begin_of_thought|START_THINKING)\|>", r"<\|(?:end_of_thought|END_THINKING)\|>"),
+    (r"<\|channel>thought\b", r"<channel\|>"),
+    (r"<details type=\"reasoning\"[^<>]*>", "</details>"),
+)
+"""Regular expressions of the marks at the beginning and the end of thoughts, in any letter case."""
+_ONLY_IN_PAIRS = f"e{len(_PAIRS) - 1}"
+"""Group of the end that also has other uses, so that it ends no thoughts without its beginning."""
+
+_CHANNEL = re.compile(
+    r"<\|channel\|>\s*(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
+    r"(.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
+    re.DOTALL,
+)
+"""Message of gpt-oss with its channel: only the channel `final` is the answer."""
+_BARE_CHANNEL = re.compile(r"(?:^|assistant)(analysis|commentary|final)(?=\S)")
+"""Beginning of a message of gpt-oss whose special tokens a server has removed: `analysis…assistantfinal…`."""
+_BARE_START = re.compile(r"\s*analysis(?=[^\sa-z])")
+_ANSWER = re.compile(
+    r"<(answer|response|output|final_answer)>(.*)</\1>|<\|begin_of_solution\|>(.*?)(?:<\|end_of_solution\|>)?"
+    r"|<\|START_RESPONSE\|>(.*?)(?:<\|END_RESPONSE\|>)?|<\|begin_of_box\|>(.*)<\|end_of_box\|>",
+    re.DOTALL | re.IGNORECASE,
+)
+"""Whole text between marks of the answer."""
+_LINE_START = re.compile(r"(?:^|\n)\s*$")
+_EMPTY_FENCE = re.compile(r"```\w*\s*```")
+
+
+def split(text: str, own: Marks = ()) -> Spoken:
+    """Return what a model says in a response, apart from its thoughts.
+
+    A mark between two backticks is a word about marks. An end without a beginning ends thoughts that began with the
+    response, because chat templates may swallow the beginning. A beginning without an end counts at the beginning of a
+    line only.
+
+    Args:
+        text: text of the response.
+        own: marks that the probe declares, in addition to the known ones.
+    """
+    if "<|channel|>" in text or _BARE_START.match(text):
+        spoken = _of_channels(text)
+    else:
+        marks = _marks(own)
+        spoken = _outside_marks(text, marks) if marks.search(text) is not None else Spoken(text)
+    if (answer := _ANSWER.fullmatch(spoken.text.strip())) is not None:
+        inside = next(group for group in answer.groups()[1:] if group is not None)
+        spoken = spoken._replace(text=inside)
+    return spoken
+
+
+def _of_channels(text: str) -> Spoken:
+    if "<|channel|>" in text:
+        messages = [(found[1], found[2]) for found in _CHANNEL.finditer(text)]
+    else:
+        starts = list(_BARE_CHANNEL.finditer(text.lstrip()))
+        ends = [*(start.start() for start in starts[1:]), None]
+        messages = [(start[1], text.lstrip()[start.end() : end]) for start, end in zip(starts, ends, strict=True)]
+    said = [part for channel, part in messages if channel == "final"]
+    thoughts = [part.strip() for channel, part in messages if channel != "final"]
+    return Spoken("\n".join(said), "\n".join(filter(None, thoughts)), unfinished=not said)
+
+
+def _outside_marks(text: str, marks: re.Pattern[str]) -> Spoken:
+    found = [
+        mark
+        for mark in marks.finditer(text)
+        if not text[mark.start() - 1 : mark.start()] == text[mark.end() : mark.end() + 1] == "`"
+    ]
+    last_end = {mark.lastgroup: mark.start() for mark in found}
+    said: list[str] = []
+    thoughts: list[str] = []
+    position, opened = 0, None
+    for mark in found:
+        name = mark.lastgroup or ""
+        end, part = f"e{name[1:]}", text[position : mark.start()]
+        if opened is None and name != end:
+            before = text[max(0, mark.start() - 20) : mark.start()]
+            if last_end.get(end, 0) < mark.start() and not _LINE_START.search(before):
+                continue
+            said.append(part)
+            opened = end
+        elif opened == name:
+            thoughts.append(part.strip())
+            opened = None
+        elif opened is None and name != _ONLY_IN_PAIRS:
+            thoughts.append("".join([*said, part]).strip())
+            said = []
+        else:
+            continue
+        position = mark.end()
+    if opened is not None:
+        return Spoken("", "\n".join(filter(None, [*thoughts, text[position:].strip()])), unfinished=True)
+    pieces = _EMPTY_FENCE.sub("", "".join(_spaced([*said, text[position:]])))
+    return Spoken(pieces, "\n".join(filter(None, thoughts)))
+
+
+def _spaced(parts: Sequence[str]) -> Iterator[str]:
+    """Yield the parts with a blank between two words or sentences that only a thought separates."""
+    for place, part in enumerate(parts):
+        before = parts[place - 1][-1:] if place else ""
+        yield f" {part}" if part[:1].isalnum() and (before.isalnum() or before in tuple(".!?,;:")) else part
+
+
+@lru_cache
+def _marks(own: Marks) -> re.Pattern[str]:
+    """Return a pattern that finds all marks: the group `b0` for the beginning of the first pair, `e0` for its end."""
+    pairs = [*_PAIRS, *((re.escape(begin), re.escape(end)) for begin, end in own)]
+    sources = [
+        (f"{name}{place}", mark) for place, pair in enumerate(pairs) for name, mark in zip("be", pair, strict=True)
+    ]
+    # The first character stands before the group, because the search then skips all other characters quickly.
+    cuts = [(name, mark, 1 + mark.startswith("\\")) for name, mark in sources]
+    named = [f"{mark[:cut]}(?P<{name}>{mark[cut:]})" for name, mark, cut in cuts]
+    return re.compile("|".join(named), re.IGNORECASE)

@@ -1,1 +1,1 @@
-"""Sending of requests and storage of their responses: engine, store, claims, retries, rate limits, budget."""
+"""Sending of requests and storage of their responses: engine, store, claims, limits, batches."""

@@ -1,34 +1,48 @@
-"""Engine: gets answers from the store or from one target; it sends requests to the target in the background."""
+"""Engine and sender: answers from the store or from one target, which is asked in the background."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
+import math
 import os
+import re
 import socket
 import threading
+import time
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
 
-from pytest_fairness.asking.garbage_collection import rare_collections
-from pytest_fairness.asking.give_up import GiveUpTimer
-from pytest_fairness.asking.preflight import Preflight
-from pytest_fairness.asking.request_tracker import RequestTracker
-from pytest_fairness.asking.sender import Sender
-from pytest_fairness.asking.store.batch_table import BatchTable
-from pytest_fairness.asking.store.freshness import Freshness
-from pytest_fairness.asking.store.runs import RunId
-from pytest_fairness.asking.store.store import Store, response_key
-from pytest_fairness.asking.store_sync import StoreSync
-from pytest_fairness.asking.timing import DEFAULT_TIMING, Timing
-from pytest_fairness.errors import AnswersMissing, FairnessError
+from pytest_fairness.asking.claims import Freshness, RunId
+from pytest_fairness.asking.limits import DEFAULT_TIMING, Attempts, GiveUpTimer, Timing
+from pytest_fairness.asking.requests import AttemptResult, Preflight, RequestTracker, StoreSync
+from pytest_fairness.asking.store import BatchTable, Store, response_key
+from pytest_fairness.errors import (
+    AnswersMissing,
+    FairnessError,
+    RequestFailed,
+    RetryReason,
+    StoreError,
+    TargetError,
+    counted,
+    one_line,
+)
 from pytest_fairness.options import MAX_TRIALS, RunSettings
-from pytest_fairness.plurals import counted
-from pytest_fairness.recent import Recent
-from pytest_fairness.records import Request, Response
-from pytest_fairness.targets.base import Target
-from pytest_fairness.targets.one_line import one_line
+from pytest_fairness.records import TOO_LONG, Request, Response
+from pytest_fairness.records.requests import fields_of
+from pytest_fairness.resources import Recent
+from pytest_fairness.targets.base import DaemonThreads, Target, is_cancelled
+from pytest_fairness.targets.web import REFERENCE, is_distinct, secret_remover
+
+# Engine: gets answers from the store or from one target; it sends requests to the target in the background.
 
 BATCH = 4_000
 """Number of requests that are planned together. Requests with a recorded answer are removed from memory before the next
@@ -252,3 +266,379 @@ def _not_recorded(request: Request) -> AnswersMissing:
         f"not recorded: {prompt!r}, trial {trial}; run without --fairness-replay. If --fairness-shard divided "
         "the requests, merge the stores of all shards"
     )
+
+
+# Sender: claims planned requests, sends them to the target and records the results in the store.
+#
+# The sender runs in the event loop of the engine's thread. It alternates between one synchronisation with the store
+# (`requests.py`) and a wait for the next event: a result, a new request, a due retry, or a deadline.
+
+GATHERED_SHARE = 1 / 16
+"""If the number of results to record exceeds this share of the requests in flight, the results are recorded at
+once, without waiting for further results."""
+
+SENT_TOGETHER = 8
+"""Number of requests that are prepared one after another; then they are written to their connections. If all requests
+were prepared first, the first one would be written only when the last one is ready."""
+
+
+class InFlight(NamedTuple):
+    """Request in flight: its asyncio task, and the time at which it was sent (monotonic seconds)."""
+
+    task: asyncio.Task[None]
+    sent_at: float
+
+
+class Sender:
+    """Sender of the requests in a tracker, within the limits of the run and of the target.
+
+    Args:
+        target: the system under test; opened and closed by the sender.
+        tracker: the requests and their states.
+        settings: settings of the run; `timeout` and `max_answer_bytes` are used.
+        sync: synchronisation of the requests with the store.
+        timer: timer that ends when the run gives up on the target.
+        preflight: state of the preflight in this process.
+        timing: pauses and time limits.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        tracker: RequestTracker,
+        settings: RunSettings,
+        sync: StoreSync,
+        timer: GiveUpTimer,
+        preflight: Preflight,
+        timing: Timing,
+    ) -> None:
+        self._target, self._tracker, self._sync, self._timer, self._timing = target, tracker, sync, timer, timing
+        self._preflight = preflight
+        self._caller = TargetCaller(target, settings, timer)
+        self._threads = DaemonThreads("fairness-store")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._wakeup = asyncio.Event()
+        self._opening: asyncio.Task[None] | None = None
+        self._in_flight: dict[str, InFlight] = {}
+        self._results: list[AttemptResult] = []
+        self._attempts: defaultdict[str, Attempts] = defaultdict(lambda: Attempts(timing))
+        self._gathering: asyncio.TimerHandle | None = None
+        self._stop_at = math.inf
+
+    # Called from any thread
+
+    def wake(self) -> None:
+        """Make the sender look for new requests in the tracker."""
+        self._call_soon(self._wakeup.set)
+
+    def stop(self, grace: float) -> None:
+        """Make the sender stop: send nothing more, and wait up to `grace` seconds for the requests in flight.
+
+        This method returns at once.
+        """
+        self._stop_at = min(self._stop_at, time.monotonic() + grace)
+        self._call_soon(self._notice_stop)
+
+    def _call_soon(self, function: Callable[[], object]) -> None:
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended and is closed
+                self._loop.call_soon_threadsafe(function)
+
+    # Called on the event loop
+
+    async def run(self) -> None:
+        """Send requests and record answers until the sender is stopped or nothing more can be sent.
+
+        At the end, every request is settled.
+        """
+        self._loop = asyncio.get_running_loop()
+        try:
+            await self._open()
+            while not self._done:
+                await self._step()
+                await self._wait()
+        except FairnessError as error:
+            self._tracker.close(self._caller.without_secrets(error))
+        except BaseException as error:
+            # This is a bug. The threads that wait for answers must not wait forever.
+            reason = f"{type(error).__name__}: {error}"
+            message = f"{self._target.name}: the request engine failed ({reason}). Run again; report repeated failures."
+            self._tracker.close(FairnessError(message))
+            raise
+        finally:
+            await self._finish()
+
+    def _notice_stop(self) -> None:
+        if self._opening is not None:
+            self._opening.cancel()
+        self._wakeup.set()
+
+    async def _open(self) -> None:
+        """Open the target, which may include the download of a model.
+
+        Raise an error if the run is stopped before the target is open.
+        """
+        self._opening = asyncio.create_task(self._target.open())
+        if self._stopping:
+            self._opening.cancel()
+        try:
+            await self._opening
+        except asyncio.CancelledError:
+            raise AnswersMissing("not sent: the run was stopped before the target was open; run again") from None
+        self._timer.restart()
+
+    async def _step(self) -> None:
+        """Record results and claim requests in the store once, and send the claimed requests."""
+        woken = self._wakeup.is_set()
+        self._wakeup.clear()
+        results, self._results = self._results, []
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._gathering = None
+        fatal = next((result.outcome for result in results if isinstance(result.outcome, TargetError)), None)
+        free = 0 if fatal or self._stopping else self._sync.capacity - len(self._in_flight)
+        try:
+            claimed = await self._threads.run(self._sync.record_and_claim, results, free, woken)
+        except StoreError:
+            self._results = results + self._results  # `_finish` tries once more
+            raise
+        if fatal:
+            raise fatal
+        if self._sync.target_error:
+            raise TargetError(self._sync.target_error)
+        if self._sync.stopped:
+            self._stop_at = min(self._stop_at, time.monotonic() + self._timing.stop_grace)
+        for index, (key, request) in enumerate(claimed.items(), 1):
+            self._in_flight[key] = InFlight(asyncio.create_task(self._send(key, request)), time.monotonic())
+            if index % SENT_TOGETHER == 0:
+                await asyncio.sleep(0)
+
+    @property
+    def _stopping(self) -> bool:
+        return self._stop_at < math.inf
+
+    @property
+    def _done(self) -> bool:
+        return self._stopping and not self._in_flight and not self._results
+
+    async def _wait(self) -> None:
+        """Wait until a result or a new request arrives, a retry is due, or a deadline has passed.
+
+        Raises:
+            AnswersMissing: the grace time after a stop has passed, or the run gives up on the target.
+        """
+        if self._done:
+            return
+        now = time.monotonic()
+        if now >= self._stop_at:
+            raise AnswersMissing("the run was stopped before the answer arrived; run again to continue")
+        until = self._stop_at
+        unsettled = self._tracker.has_unsettled
+        if unsettled:
+            resume_at = self._sync.resume_at
+            give_up_at = self._timer.deadline([request.sent_at for request in self._in_flight.values()], resume_at)
+            look_at = now + (self._timing.poll if self._tracker.next_unsent(1) else self._timing.claim_renewal)
+            until = min(until, give_up_at, look_at)
+            # A retry waits for the target's rate limit. It also waits at least `poll`, because other processes may use
+            # all slots, and this loop would then run without a pause.
+            until = min(until, max(self._sync.next_retry, resume_at, now + self._timing.poll))
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(None if until == math.inf else until - now):
+                await self._wakeup.wait()
+        if not unsettled:
+            self._timer.restart()  # the target had nothing to answer
+
+    async def _send(self, key: str, request: Request) -> None:
+        """Send one request, and keep the result until the next synchronisation with the store."""
+        sent_at = self._sync.now()
+        outcome, retry_at = self._preflight.final_outcome(key, request, await self._caller.send(request)), None
+        if isinstance(outcome, RequestFailed):
+            attempts = self._attempts[key]
+            pause = attempts.pause_after(outcome)
+            if pause is not None:
+                retry_at = time.monotonic() + pause
+            elif attempts.count > 1:
+                message = f"{str(outcome).removesuffix('.')}. The request was sent {attempts.count} times."
+                outcome = RequestFailed(
+                    message, retry=outcome.retry, retry_after=outcome.retry_after, check=outcome.check
+                )
+        if retry_at is None:
+            self._attempts.pop(key, None)
+        # Removed before the task is done, so that the next synchronisation counts the slot as free.
+        del self._in_flight[key]
+        self._results.append(AttemptResult(key, request, outcome, sent_at, retry_at))
+        if len(self._results) > len(self._in_flight) * GATHERED_SHARE:
+            self._wakeup.set()
+        elif self._gathering is None:
+            loop = asyncio.get_running_loop()
+            self._gathering = loop.call_later(self._timing.gather, self._wakeup.set)
+
+    async def _finish(self) -> None:
+        """Record the results that have arrived, release all claims and close the target."""
+        tasks = [request.task for request in self._in_flight.values()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=1)
+        with contextlib.suppress(StoreError):  # the error that ended the loop has been reported
+            await self._threads.run(self._sync.record_and_claim, self._results, 0, False)
+            await self._threads.run(self._sync.release_all)
+        self._tracker.close(AnswersMissing("not sent: the run has ended; run again to continue"))
+        with contextlib.suppress(StoreError):
+            await self._threads.run(self._sync.put_counts)
+        await self._target.close()
+        self._threads.close()
+
+
+# One attempt to send a request, with the time limit, the size limit and the removal of secrets.
+
+
+class TargetCaller:
+    """Caller of a target: makes one attempt to send a request, within the limits of the run.
+
+    Args:
+        target: the system under test; it is not opened or closed here.
+        settings: settings of the run; `timeout` and `max_answer_bytes` are used.
+        timer: give-up timer, in which every answer and failure is recorded.
+    """
+
+    def __init__(self, target: Target, settings: RunSettings, timer: GiveUpTimer) -> None:
+        self._target, self._settings, self._timer = target, settings, timer
+        self._redact = environment_redactor(settings=settings)
+
+    async def send(self, request: Request) -> Response | FairnessError:
+        """Send the request once; return the response (dated, without secrets) or the error of the attempt."""
+        name, limit = self._target.name, self._settings.timeout
+        try:
+            async with asyncio.timeout(limit) as time_limit:
+                response = await self._target.ask(request)
+        except FairnessError as error:
+            failure = self.without_secrets(error)
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError | GeneratorExit) and is_cancelled():
+                raise
+            if isinstance(error, TimeoutError) and time_limit.expired():
+                cure = "If the target is slow, raise the ini fairness_timeout."
+                failure = RequestFailed(
+                    f"{name}: no answer within {limit:g} seconds. {cure}", retry=RetryReason.TIMEOUT
+                )
+            else:
+                said = one_line(self._redact(str(error)))
+                failure = RequestFailed(f"{name}: {type(error).__name__}: {said}")
+        else:
+            self._timer.record_answer()
+            return self.recordable(response)
+        self._timer.record_failure(failure)
+        return failure
+
+    def without_secrets(self, error: FairnessError) -> FairnessError:
+        """Remove secrets from an error's message, remove its cause and traceback, and return the error."""
+        error.args = (self._redact(str(error)),)
+        error.__cause__, error.__suppress_context__ = None, True
+        return error.with_traceback(None)
+
+    def recordable(self, response: Response) -> Response:
+        """Return the response with the current date and without secrets; content over the size limit is dropped."""
+        redact = self._redact
+        said = response.text + (response.tool_calls or "")
+        too_long = len(said.encode("utf-8", "surrogatepass")) > self._settings.max_answer_bytes
+        return replace(
+            response,
+            text="" if too_long else redact(response.text),
+            tool_calls=None if too_long else response.tool_calls and redact(response.tool_calls),
+            finish_reason=TOO_LONG if too_long else response.finish_reason,
+            model=response.model and redact(response.model),
+            fingerprint=response.fingerprint and redact(response.fingerprint),
+            created=time.time(),
+        )
+
+
+# Removal of secrets (of environment variables, headers and addresses) from all texts that are recorded or shown.
+
+SHORTEST = 8
+"""Minimum number of characters of a secret: shorter values also occur in ordinary text."""
+SHORTEST_WORD = 12
+"""Minimum number of characters of a secret without digits: shorter ones may be placeholders, such as `lm-studio`."""
+
+_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
+_HEADER = re.compile(r"auth|key|token|secret|passw|cookie|credential|session|signature", re.IGNORECASE)
+"""Names of headers whose value is a secret, whatever it looks like."""
+
+
+def environment_redactor(
+    environment: Mapping[str, str] | None = None, settings: RunSettings | None = None
+) -> Callable[[str], str]:
+    """Return a function that replaces secrets by `[key]` in a text, in all forms that `web.forms_of` lists.
+
+    Secrets are the values of environment variables whose name ends with `KEY`, `TOKEN` or similar, the passwords in
+    addresses of servers and databases that a variable or setting holds, and the values of the headers in the settings.
+
+    Args:
+        environment: environment variables by name; default: the variables of this process.
+        settings: settings of the run, with the headers; `None` for the environment alone.
+    """
+    environment = os.environ if environment is None else environment
+    values = {value.strip() for name, value in environment.items() if _NAME.search(name)}
+    found = {*filter(_is_secret, values), *_passwords(environment.values())}
+    if settings is not None:
+        found |= _passwords(value for value in fields_of(settings).values() if isinstance(value, str))
+        for line in (*settings.http_headers, *settings.api_headers):
+            filled = REFERENCE.sub(lambda match: environment.get(match[1], ""), line)
+            name, _, value = (part.strip() for part in filled.partition(":"))
+            found |= {
+                own
+                for own in (value, value.partition(" ")[2])  # with and without `Bearer`
+                if (is_distinct(own) if _HEADER.search(name) else _is_secret(own) and "://" not in own)
+            }
+    return secret_remover(found)
+
+
+def _passwords(values: Iterable[str]) -> set[str]:
+    """Return the passwords in values that are addresses, such as `postgresql://me:password@host/shop`."""
+    found = set()
+    for value in values:
+        if "://" in value and "@" in value:
+            try:
+                password = urlsplit(value.strip()).password or ""
+            except ValueError:  # not an address
+                continue
+            found |= {password, unquote(password)}
+    return set(filter(is_distinct, found))
+
+
+def _is_secret(value: str) -> bool:
+    """Return whether a value looks like a secret, and not like a path or a placeholder such as `none` or `ollama`."""
+    return (
+        len(value) >= SHORTEST
+        and not value.startswith("/")
+        and not any(map(str.isspace, value))
+        and (value.startswith("sk-") or any(map(str.isdigit, value)) or len(value) >= SHORTEST_WORD)
+    )
+
+
+# Pace of Python's garbage collector while requests are in flight.
+
+THRESHOLD = 300_000
+"""Number of new objects after which Python searches for garbage. With Python's default of 700, searching through the
+objects of 1,000 requests in flight takes a quarter of the processor time."""
+
+_lock = threading.Lock()
+_thresholds_before: list[tuple[int, int, int]] = []
+"""For each engine that sends requests, the thresholds when it started."""
+
+
+@contextmanager
+def rare_collections() -> Iterator[None]:
+    """Make Python search for garbage rarely in the `with` block; several threads may be in such blocks at once."""
+    with _lock:
+        _thresholds_before.append(gc.get_threshold())
+        first, *others = _thresholds_before[0]
+        if first:  # 0 means that the user has turned collections off
+            gc.set_threshold(max(first, THRESHOLD), *others)
+    try:
+        yield
+    finally:
+        with _lock:
+            first, *others = _thresholds_before.pop()
+            if not _thresholds_before:
+                gc.set_threshold(first, *others)

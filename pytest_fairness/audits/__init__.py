@@ -1,1 +1,1 @@
-"""Audits: methods that measure bias in answers. Each method is a module; each family of methods is a folder."""
+"""Audits: methods that measure bias in answers. `registry.py` lists the methods and their modules."""

@@ -1,19 +1,268 @@
-"""Description of an audit: name, unit, direction, tolerance and the explanation that reports print."""
+"""Description of an audit and of its findings, and effect sizes with their formulas and cut-offs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
-from pytest_fairness.audits.effects import EffectSize
-from pytest_fairness.records import Json, without_nonfinite
+from pytest_fairness.records import ItemResult, Json, Measurement, Size, without_nonfinite
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+# Effect sizes: differences on a scale that does not depend on the unit or on the number of answers.
+
+
+def cohens_h_of_shares(first: float, second: float) -> float:
+    """Return Cohen's h of two shares: the difference of their arcsine transforms, above 0 if the first is larger.
+
+    A share below 0 counts as 0, and a share above 1 counts as 1, because the bounds of an interval may be outside 0..1.
+    """
+    angles = [2 * math.asin(math.sqrt(min(1.0, max(0.0, share)))) for share in (first, second)]
+    return angles[0] - angles[1]
+
+
+def standardized_difference(difference: float, standard_deviations: Sequence[float]) -> float:
+    """Return a difference divided by the root mean square of the groups' standard deviations; 0 for 0 / 0."""
+    pooled_sd = math.sqrt(sum(sd**2 for sd in standard_deviations) / len(standard_deviations))
+    return ratio_or_infinity(difference, pooled_sd)
+
+
+def d_from_error(difference: float, standard_error: float, first: int, second: int) -> float:
+    """Return Cohen's d of a difference between two independent means of `first` and of `second` units."""
+    return ratio_or_infinity(difference, standard_error) * math.sqrt(1 / first + 1 / second)
+
+
+def share_of_variance(square_distance: float, variance: float) -> float:
+    """Return η²: the share of the variance that two groups of equal size explain.
+
+    Args:
+        square_distance: squared distance between the groups' means; a negative value counts as 0.
+        variance: variance within the groups.
+    """
+    square = ratio_or_infinity(max(0.0, square_distance), variance)
+    return 1.0 if math.isinf(square) else square / (square + 4)
+
+
+def ratio_or_infinity(numerator: float, denominator: float) -> float:
+    """Return numerator / denominator; 0 for 0 / 0, and ±infinity if only the denominator is 0."""
+    if denominator > 0:
+        return numerator / denominator
+    return math.copysign(math.inf, numerator) if numerator else 0.0
+
+
+# Effect sizes of audits by name, each with its formula, its cut-offs and their source.
+
+COHEN = "Cohen 1988, “Statistical Power Analysis for the Behavioral Sciences”"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EffectSize:
+    """Effect size of an audit, with the cut-offs for “small”, “moderate” and “large”.
+
+    Attributes:
+        name: name of the effect size (`Cohen's h`).
+        formula: how the effect size is computed from the measurement, in words.
+        of: function that computes the effect size from a number and the measurement; the number is the audit's value or
+            a bound of its interval. The function returns `None` if the item compares no groups.
+        cutoffs: smallest effect sizes that are called small, moderate and large.
+        source: publication of the cut-offs, or their derivation.
+        no_effect: the audit's value if there is no effect.
+        detectable: function that returns the smallest effect size that a measurement can detect, for an audit without a
+            standard error; `None` to compute it from the standard error.
+    """
+
+    name: str
+    formula: str
+    of: Callable[[float, Measurement], float | None]
+    cutoffs: tuple[float, float, float]
+    source: str
+    no_effect: float = 0.0
+    detectable: Callable[[Measurement], float | None] | None = None
+
+    def to_json(self) -> Mapping[str, Json]:
+        """Return the description for the report document."""
+        return {"name": self.name, "formula": self.formula, "cutoffs": list(self.cutoffs), "source": self.source}
+
+    def size(self, effect: float) -> Size:
+        """Return the size of an effect in words; an effect below all cut-offs is also called small."""
+        _, moderate, large = self.cutoffs
+        return Size.LARGE if abs(effect) >= large else Size.MODERATE if abs(effect) >= moderate else Size.SMALL
+
+
+def cohens_h(formula: str, shares: Callable[[Measurement], Sequence[float]]) -> EffectSize:
+    """Return the effect size Cohen's h, which compares the lowest and the highest of several shares.
+
+    Args:
+        formula: which shares are compared, in words.
+        shares: function that returns the shares that a measurement compares.
+    """
+
+    def of(value: float, measurement: Measurement) -> float:
+        compared = shares(measurement)
+        middle = (min(compared) + max(compared)) / 2
+        return cohens_h_of_shares(middle + value / 2, middle - value / 2)
+
+    return EffectSize(name="Cohen’s h", formula=formula, of=of, cutoffs=(0.2, 0.5, 0.8), source=COHEN)
+
+
+def cohens_d(
+    quantity: str, formula: str = "(range of the means) / (standard deviation over entities within an attribute value)"
+) -> EffectSize:
+    """Return the effect size Cohen's d: the range of the groups' means, divided by the groups' standard deviation.
+
+    Args:
+        quantity: name of the detail that holds the groups' standard deviations.
+        formula: how the effect size is computed, in words.
+    """
+    return EffectSize(
+        name="Cohen’s d",
+        formula=formula,
+        of=lambda value, measurement: _in_standard_deviations(value, measurement, quantity),
+        cutoffs=(0.2, 0.5, 0.8),
+        source=f"{COHEN}: the standardised range of several means",
+    )
+
+
+def cohens_f(quantity: str, formula: str, *, no_effect: float = 0.0) -> EffectSize:
+    """Return the effect size Cohen's f: the deviation of the groups' means, divided by the groups' standard deviation.
+
+    The deviation is the distance of the audit's value from `no_effect`.
+
+    Args:
+        quantity: name of the detail that holds the groups' standard deviations.
+        formula: how the effect size is computed, in words.
+        no_effect: the audit's value if there is no effect.
+    """
+    return EffectSize(
+        name="Cohen’s f",
+        formula=formula,
+        of=lambda value, measurement: _in_standard_deviations(abs(value - no_effect), measurement, quantity),
+        cutoffs=(0.1, 0.25, 0.4),
+        source=COHEN,
+        no_effect=no_effect,
+    )
+
+
+def _in_standard_deviations(difference: float, measurement: Measurement, quantity: str) -> float | None:
+    deviations = [group["sd"] for group in measurement.details[quantity].values()]
+    return standardized_difference(difference, deviations) if len(deviations) > 1 else None
+
+
+def cohens_g(formula: str, *, scale: float, no_effect: float) -> EffectSize:
+    """Return the effect size Cohen's g: a share minus one half.
+
+    Args:
+        formula: which share is compared with one half, in words.
+        scale: difference between the audit's values for the shares 1 and 0.
+        no_effect: value of the audit at a share of one half.
+    """
+    return EffectSize(
+        name="Cohen’s g",
+        formula=formula,
+        of=lambda value, _: (value - no_effect) / scale,
+        cutoffs=(0.05, 0.15, 0.25),
+        source=COHEN,
+        no_effect=no_effect,
+    )
+
+
+def cohens_d_of_error(formula: str, of: Callable[[float, Measurement], float | None] | None = None) -> EffectSize:
+    """Return the effect size Cohen's d, computed from the standard error of a difference between two groups.
+
+    Args:
+        formula: how the effect size is computed, in words.
+        of: function that computes the effect size; by default, it compares the measurement's two groups.
+    """
+    return EffectSize(
+        name="Cohen’s d",
+        formula=formula,
+        of=of or _d_of_two_groups,
+        cutoffs=(0.2, 0.5, 0.8),
+        source=f"{COHEN}; Lakens 2013 for d from the standard error",
+    )
+
+
+def _d_of_two_groups(value: float, measurement: Measurement) -> float | None:
+    return d_from_error(value, measurement.standard_error or 0.0, *measurement.n.values())
+
+
+BITS = EffectSize(
+    name="bits",
+    formula="the value; a value below 0 counts as 0",
+    of=lambda value, _: max(0.0, value),
+    cutoffs=(0.007, 0.044, 0.107),
+    source="our own, because no cut-offs are published: the JSD of two normal distributions whose means differ by 0.2, "
+    "0.5 and 0.8 standard deviations (Cohen 1988)",
+)
+"""Effect size of a Jensen-Shannon divergence in excess of chance."""
+
+
+def _largest_h(measurement: Measurement) -> float:
+    """Return the largest Cohen's h (in absolute value) of the significant words; 0 if no word is significant.
+
+    Cohen's h compares the groups' shares of texts that contain the word.
+    """
+    shares = [word["texts"] for word in measurement.details["words"] if word["significant"]]
+    return max((cohens_h_of_shares(each["marked"], each["unmarked"]) for each in shares), key=abs, default=0.0)
+
+
+def _detectable_h(measurement: Measurement) -> float | None:
+    """Return the smallest Cohen's h that the audit can find, for a word that only one group's texts contain."""
+    share = measurement.details["smallest_share"]
+    return cohens_h_of_shares(share, 0.0) if share is not None and math.isfinite(share) else None
+
+
+LARGEST_H_OF_WORDS = EffectSize(
+    name="Cohen’s h",
+    formula="largest h of the significant words; h compares the shares of the groups’ texts with the word",
+    of=lambda value, measurement: _largest_h(measurement) if value else 0.0,
+    cutoffs=(0.2, 0.5, 0.8),
+    source=COHEN,
+    detectable=_detectable_h,
+)
+"""Effect size of tests of many words; the measurement has the details `words` and `smallest_share`."""
+
+CLIFFS_DELTA = EffectSize(
+    name="Cliff’s δ",
+    formula="2 · value = P(A > B) − P(A < B), where A is the answered number for a random record with one attribute "
+    "value, and B the answered number for a random record with the other attribute value",
+    of=lambda value, _: 2 * value,
+    cutoffs=(0.147, 0.33, 0.474),
+    source="Romano, Kromrey, Coraggio and Skowronek 2006: the δ of two normal distributions whose means differ by 0.2, "
+    "0.5 and 0.8 standard deviations",
+)
+"""Effect size of a difference between mean ranks; a rank is a share of all numbers, from 0 to 1."""
+
+COHENS_U2 = EffectSize(
+    name="Cohen’s U₂",
+    formula="the value, Φ(d' / 2); a value below 0.5 counts as 0.5",
+    of=lambda value, _: max(0.5, value),
+    cutoffs=(0.54, 0.6, 0.66),
+    source=f"{COHEN}: U₂ = Φ(d/2), the accuracy of the best classifier of two normal distributions whose means differ "
+    "by d = 0.2, 0.5 and 0.8 standard deviations",
+    no_effect=0.5,
+)
+"""Effect size of the distance between a classifier's scores of two groups, shown as an accuracy."""
+
+ETA_SQUARED = EffectSize(
+    name="η²",
+    formula="MMD² / (MMD² + 4 s²), where s² is the variance of texts around their group’s mean",
+    of=lambda value, measurement: share_of_variance(value, measurement.details["variance"]),
+    cutoffs=(0.01, 0.06, 0.14),
+    source=f"{COHEN}; Anderson 2001 for the variance of texts (PERMANOVA)",
+)
+"""Effect size of a squared maximum mean discrepancy; the measurement has the detail `variance`."""
+
+
+# Description of an audit: name, unit, direction, tolerance and the explanation that reports print.
 
 Range = tuple[float, float]
 """Smallest and largest possible number."""
@@ -141,3 +390,79 @@ class AuditInfo:
         plain = asdict(replace(self, effect=None))
         described: dict[str, Json] = without_nonfinite({**plain, "effect": self.effect and self.effect.to_json()})
         return described
+
+
+# Findings: descriptions of the bias in failed items, with instructions and words that may help to reduce the bias.
+
+MOST_WORDS = 8
+"""Largest number of words of each group that a finding names."""
+LONGEST_NAME = 100
+LONGEST_WORD = 40
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*(?: [^\W_]+(?:['’-][^\W_]+)*){0,3}")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Finding of an audit in a failed item.
+
+    Attributes:
+        description: how the answers for the groups differ, in one or two sentences.
+        instruction: text for a system prompt that counters the bias; empty if the item sends no system prompt.
+        words: words that occur more often in answers for one group; a filter can remove them from the model's output.
+        trainable: whether a balanced sample for fine-tuning can be made from the probe's answers.
+    """
+
+    description: str
+    instruction: str
+    words: Sequence[str] = ()
+    trainable: bool = False
+
+
+def details_of(result: ItemResult) -> dict[str, Json]:
+    """Return the details of a result's measurement and comparison in one dictionary."""
+    return {
+        name: value for each in (result.measurement, result.comparison) if each for name, value in each.details.items()
+    }
+
+
+def axis_of(result: ItemResult) -> str:
+    """Return a phrase with the attributes by which the item's groups differ, such as `race and gender`.
+
+    Return `who is spoken of` if the item's labels name no attribute.
+    """
+    attribute = result.labels.get("attribute") or next(iter(result.labels), None)
+    return shortened(attribute).replace("+", " and ").replace("_", " ") if attribute else "who is spoken of"
+
+
+def subject_of(result: ItemResult) -> str:
+    """Return the values of an item's labels, such as `Black, woman`; without labels, the item's id."""
+    return ", ".join(map(shortened, result.labels.values())) or shortened(result.id)
+
+
+def shortened(name: str) -> str:
+    """Return a name, cut with “…” after `LONGEST_NAME` characters."""
+    return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
+
+
+def plain_words(entries: Iterable[Json]) -> list[str]:
+    """Return the first `MOST_WORDS` distinct entries that are words or short phrases.
+
+    Other entries are left out, because the output of a model may contain any text.
+    """
+    words = [word for word in entries if isinstance(word, str) and len(word) <= LONGEST_WORD and _WORD.fullmatch(word)]
+    return list(dict.fromkeys(words))[:MOST_WORDS]
+
+
+def listed(words: Sequence[str]) -> str:
+    """Return the first 2 × `MOST_WORDS` words joined by commas and “and”: `hair, oil and skin`."""
+    shown = words[: 2 * MOST_WORDS]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
+
+
+def strongest(weights: Mapping[str, float], share: float = 0.25) -> dict[str, float]:
+    """Return the entries whose absolute weight is at least `share` of the largest absolute weight.
+
+    Entries with smaller weights may be due to chance.
+    """
+    largest = max(map(abs, weights.values()), default=0.0)
+    return {name: weight for name, weight in weights.items() if abs(weight) >= share * largest}

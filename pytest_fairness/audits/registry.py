@@ -16,57 +16,56 @@ from pydantic import Field, create_model, model_validator
 from pytest_fairness import extensions
 from pytest_fairness.audits.base import AnyAudit, Audit
 from pytest_fairness.audits.info import Direction
-from pytest_fairness.errors import FairnessError
-from pytest_fairness.plurals import significant
-from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.errors import FairnessError, significant
 from pytest_fairness.probes.diagnostics import Diagnostic, diagnostics_error
+from pytest_fairness.probes.field_types import AuditSettings
 
 AUDITS: dict[str, dict[str, str]] = {
     "counterfactual": {
-        "flip_direction": "pytest_fairness.audits.records.flip_direction:FlipDirection",
-        "flip_rate": "pytest_fairness.audits.records.flip_rate:FlipRate",
-        "demographic_parity": "pytest_fairness.audits.records.group_gaps:DemographicParity",
-        "equalized_odds": "pytest_fairness.audits.records.group_gaps:EqualizedOdds",
-        "accuracy": "pytest_fairness.audits.records.group_gaps:Accuracy",
-        "mean_gap": "pytest_fairness.audits.records.number_gaps:MeanGap",
-        "tail_gap": "pytest_fairness.audits.records.number_gaps:TailGap",
-        "rank_gap": "pytest_fairness.audits.records.number_gaps:RankGap",
-        "score": "pytest_fairness.audits.scores.records:RecordScore",
-        "impact_ratio": "pytest_fairness.audits.records.impact_ratio:ImpactRatioAudit",
+        "flip_direction": "pytest_fairness.audits.flips:FlipDirection",
+        "flip_rate": "pytest_fairness.audits.flips:FlipRate",
+        "demographic_parity": "pytest_fairness.audits.record_gaps:DemographicParity",
+        "equalized_odds": "pytest_fairness.audits.record_gaps:EqualizedOdds",
+        "accuracy": "pytest_fairness.audits.record_gaps:Accuracy",
+        "mean_gap": "pytest_fairness.audits.record_numbers:MeanGap",
+        "tail_gap": "pytest_fairness.audits.record_numbers:TailGap",
+        "rank_gap": "pytest_fairness.audits.record_numbers:RankGap",
+        "score": "pytest_fairness.audits.scores:RecordScore",
+        "impact_ratio": "pytest_fairness.audits.record_gaps:ImpactRatioAudit",
     },
     "generation": {
-        "marked_words": "pytest_fairness.audits.text.marked_words:MarkedWords",
-        "svm": "pytest_fairness.audits.text.svm:Svm",
-        "jsd": "pytest_fairness.audits.text.jsd:Jsd",
-        "mmd": "pytest_fairness.audits.text.mmd:Mmd",
-        "refusals": "pytest_fairness.audits.text.refusals:Refusals",
-        "lexicon": "pytest_fairness.audits.text.lexicon:Lexicon",
-        "score": "pytest_fairness.audits.scores.texts:TextScore",
+        "marked_words": "pytest_fairness.audits.word_audits:MarkedWords",
+        "svm": "pytest_fairness.audits.two_sample_audits:Svm",
+        "jsd": "pytest_fairness.audits.two_sample_audits:Jsd",
+        "mmd": "pytest_fairness.audits.two_sample_audits:Mmd",
+        "refusals": "pytest_fairness.audits.text_audit:Refusals",
+        "lexicon": "pytest_fairness.audits.word_audits:Lexicon",
+        "score": "pytest_fairness.audits.scores:TextScore",
     },
     "recommendation": {
-        "snsr": "pytest_fairness.audits.lists.sensitivity:Snsr",
-        "snsv": "pytest_fairness.audits.lists.sensitivity:Snsv",
-        "pafs": "pytest_fairness.audits.lists.sensitivity:Pafs",
-        "uncertainty": "pytest_fairness.audits.lists.uncertainty:Uncertainty",
-        "robustness": "pytest_fairness.audits.lists.robustness:Robustness",
-        "shortfall": "pytest_fairness.audits.lists.shortfall:Shortfall",
-        "quality": "pytest_fairness.audits.lists.quality:Quality",
+        "snsr": "pytest_fairness.audits.list_gaps:Snsr",
+        "snsv": "pytest_fairness.audits.list_gaps:Snsv",
+        "pafs": "pytest_fairness.audits.list_gaps:Pafs",
+        "uncertainty": "pytest_fairness.audits.list_robustness:Uncertainty",
+        "robustness": "pytest_fairness.audits.list_robustness:Robustness",
+        "shortfall": "pytest_fairness.audits.list_gaps:Shortfall",
+        "quality": "pytest_fairness.audits.list_gaps:Quality",
     },
     "stereotype": {
-        "markers": "pytest_fairness.audits.stereotypes.markers:MarkerRatio",
-        "regard": "pytest_fairness.audits.stereotypes.regard:Regard",
-        "score": "pytest_fairness.audits.scores.cases:CaseScore",
-        "likelihood": "pytest_fairness.audits.stereotypes.likelihood:Likelihood",
+        "markers": "pytest_fairness.audits.stereotypes:MarkerRatio",
+        "regard": "pytest_fairness.audits.regard_and_likelihood:Regard",
+        "score": "pytest_fairness.audits.scores:CaseScore",
+        "likelihood": "pytest_fairness.audits.regard_and_likelihood:Likelihood",
     },
     "coreference": {
-        "coreference": "pytest_fairness.audits.pronouns.coreference:Coreference",
-        "accuracy_gap": "pytest_fairness.audits.pronouns.accuracy_gap:AccuracyGap",
+        "coreference": "pytest_fairness.audits.pronouns:Coreference",
+        "accuracy_gap": "pytest_fairness.audits.pronouns:AccuracyGap",
     },
     "multiple_choice": {
-        "accuracy": "pytest_fairness.audits.choices.accuracy:Accuracy",
-        "bias_ambiguous": "pytest_fairness.audits.choices.bias_scores:BiasAmbiguous",
-        "bias_disambiguated": "pytest_fairness.audits.choices.bias_scores:BiasDisambiguated",
-        "alignment_cost": "pytest_fairness.audits.choices.alignment_cost:AlignmentCost",
+        "accuracy": "pytest_fairness.audits.multiple_choice:Accuracy",
+        "bias_ambiguous": "pytest_fairness.audits.multiple_choice:BiasAmbiguous",
+        "bias_disambiguated": "pytest_fairness.audits.multiple_choice:BiasDisambiguated",
+        "alignment_cost": "pytest_fairness.audits.multiple_choice:AlignmentCost",
     },
 }
 """Import path `module:class` of each built-in audit, by kind of probe and name; `audit_classes` adds extensions'

@@ -1,33 +1,42 @@
-"""Base class of audits that measure a table with a row for each unit; it computes standard errors, tests and changes.
-
-A unit (an entity, a record, a sentence, a term) has the same name in every run. A subclass creates the rows of the
-table, and chooses the statistic of the column means that is the audit's value.
-"""
+"""Base class of audits that measure a table with a row for each unit; intersections; reversals."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from itertools import chain
+from statistics import fmean, pvariance
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.audits.base import Audit, AuditItem, ProbeT, SettingsT
-from pytest_fairness.audits.comparisons import comparison, group_reversal
-from pytest_fairness.audits.decision_rules import SignificantChange
-from pytest_fairness.audits.intersections import Intersection
-from pytest_fairness.errors import BaselineStale, NotMeasurable
-from pytest_fairness.plurals import counted
+from pytest_fairness.audits.base import AnyItem, Audit, AuditItem, ProbeT, SettingsT
+from pytest_fairness.audits.rules import SignificantChange
+from pytest_fairness.errors import BaselineStale, NotMeasurable, counted, significant
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement, Pair, Reversal
-from pytest_fairness.stats.arrays import Floats
-from pytest_fairness.stats.resampling import randomness
-from pytest_fairness.stats.unit_tables.change import SideChange, UnitChange
-from pytest_fairness.stats.unit_tables.statistic import PairTest, Sample, UnitStatistic
+from pytest_fairness.records import (
+    Answer,
+    Answers,
+    Comparison,
+    Concern,
+    Json,
+    Measurement,
+    Pair,
+    Reversal,
+    SharedChange,
+)
+from pytest_fairness.stats import intervals, resampling
+from pytest_fairness.stats.resampling import Floats, number_or_none
+from pytest_fairness.stats.unit_tables import PairTest, Sample, SideChange, UnitChange, UnitStatistic
+
+# Base class of audits that measure a table with a row for each unit; it computes standard errors, tests and changes.
+#
+# A unit (an entity, a record, a sentence, a term) has the same name in every run. A subclass creates the rows of the
+# table, and chooses the statistic of the column means that is the audit's value.
 
 MINIMUM_UNITS = 4
 """Smallest number of complete units that can be measured."""
@@ -53,7 +62,7 @@ class UnitTable:
         details: audit-specific details of the measurement, as plain JSON.
         step: change of the value if one answer of one unit changes. The step is 0 if an answer has more than two
             outcomes, so that the value can change by any amount.
-        least_error: standard error to use if the rows of all units are equal; see `stats.unit_tables.statistic.Sample`.
+        least_error: standard error to use if the rows of all units are equal; see `Sample`.
     """
 
     units: tuple[str, ...]
@@ -319,7 +328,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         observed = table.merged(clusters, sums=sums) if clusters else table
         self._check_observations(int(table.complete.sum()), len(observed.units))
         sample = table.sample_of_clusters(clusters, sums=sums) if clusters else table.sample()
-        random = randomness.generator(f"{item.seed}/measure")
+        random = resampling.generator(f"{item.seed}/measure")
         bounds = statistic.bounds(sample, item.alpha, item.beta)
         pairs = self.pairs(observed, random) if statistic.tests_pairs else ()
         crossed = self.intersection(item, table) if statistic.distance is not None else None
@@ -446,3 +455,219 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
 def _reversal(side_change: SideChange, names: Sequence[str]) -> Reversal:
     high, low = names[side_change.high], names[side_change.low]
     return group_reversal(high, low, side_change.current, side_change.baseline, side_change.p_value)
+
+
+# Intersections: groups that are combinations of the values of several attributes, each compared with a reference.
+#
+# A combination, such as Black women, is called a cell. The reference is the first cell, or the most selected cell
+# for an impact ratio.
+
+
+@dataclass(frozen=True)
+class Intersection:
+    """Attributes whose combined values are the groups of an item.
+
+    Attributes:
+        attributes: names of the attributes.
+        cells: attribute values of each cell; the cells are in the order in which the audit's statistic has its groups.
+        quantities: names of the numbers that the statistic computes for each cell; one empty name for a single number.
+    """
+
+    attributes: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    quantities: Sequence[str] = ("",)
+
+    def tables(self, statistic: UnitStatistic, sample: Sample) -> list[dict[str, Json]]:
+        """Return, for each quantity, a table of the cells' values and of their differences from the reference.
+
+        A difference has a 95 % interval and a two-sided p-value; see `UnitStatistic.reference_tests`. A quantity has a
+        table only if it is defined for at least one cell.
+        """
+        numbers = statistic.groups(sample.means)
+        tables: list[dict[str, Json]] = []
+        for block, quantity in enumerate(self.quantities):
+            first = block * len(self.cells)
+            own = numbers[first : first + len(self.cells)]
+            if np.isnan(own).all():
+                continue
+            reference = statistic.reference(own)
+            others = [first + place for place in np.flatnonzero(~np.isnan(own)).tolist() if place != reference]
+            tests = {test.first - first: test for test in statistic.reference_tests(sample, first + reference, others)}
+            entries: list[dict[str, Json]] = []
+            for place, cell in enumerate(self.cells):
+                entry: dict[str, Json] = {"cell": list(cell), "value": number_or_none(own[place])}
+                if (test := tests.get(place)) is not None:
+                    entry |= {"gap": test.value, "interval": list(test.interval), "p_value": test.p_value}
+                entries.append(entry)
+            tables.append(
+                {
+                    "quantity": quantity,
+                    "attributes": list(self.attributes),
+                    "reference": list(self.cells[reference]),
+                    "cells": entries,
+                }
+            )
+        return tables
+
+
+# Comparisons of two runs: the estimated change, reversals of a gap, and changes that all groups share.
+
+LARGE_NUMBER = 0.5
+"""A mean number that moves by so many standard deviations is a large change."""
+LARGE_SHARE = 0.20
+"""A share of answers (a choice, refusals), or a similarity of lists, that moves by so much is a large change."""
+LARGE_LENGTH = 1.5
+"""A mean number of words that grows or falls by this factor is a large change."""
+FEWEST_OF_GROUP = 4
+"""Smallest number of answers of each group in each run."""
+CLEAR_ERRORS = 4.0
+"""Smallest change of all groups together, in its standard errors."""
+MEAN, LENGTH, ALIKE = "mean number", "words of an answer", "similarity to the baseline's lists for the same entity"
+REFUSALS = "refusals"
+
+Levels = Mapping[str, Mapping[str, Sequence[float]]]
+"""Numbers of the answers, by the name of the quantity and by group."""
+
+
+def comparison(
+    value: float,
+    standard_error: float,
+    p_value: float,
+    *,
+    degrees_of_freedom: float | None = None,
+    reversal: Reversal | None = None,
+    pairs: Sequence[Pair] = (),
+    pair: Pair | None = None,
+    details: Mapping[str, Json],
+) -> Comparison:
+    """Return the comparison of two runs, with the confidence interval of the change; see `Comparison`."""
+    return Comparison(
+        value=value,
+        interval=intervals.interval(value, standard_error, degrees_of_freedom=degrees_of_freedom),
+        standard_error=standard_error,
+        p_value=p_value,
+        degrees_of_freedom=degrees_of_freedom,
+        reversal=reversal,
+        pairs=pairs,
+        pair=pair,
+        details=details,
+    )
+
+
+def group_reversal(high: str, low: str, current: float, baseline: float, p_value: float) -> Reversal:
+    """Return the reversal of the gap between two groups.
+
+    Args:
+        high, low: names of the groups; `high` has the larger value in the current run.
+        current, baseline: gap of each run, `high` minus `low`; the baseline's gap is below 0.
+        p_value: two-sided p-value of the null hypothesis that nothing changed.
+    """
+    return Reversal.with_bonferroni(
+        value=current,
+        p_value=p_value,
+        description=f"{high} was {significant(-baseline)} below {low} and is {significant(current)} above",
+    )
+
+
+def with_same_wording(current: Answers, baseline: Answers, unit: Callable[[Answer], str]) -> tuple[Answers, Answers]:
+    """Return the current answers, and the baseline's answers to prompts with the same wording (label `wording`).
+
+    Args:
+        current, baseline: answers of the two runs.
+        unit: function that returns the name of an answer's unit, such as its question; a unit has one wording in a run.
+    """
+    wordings = {unit(answer): answer.labels.get("wording") for answer in current}
+    baseline = [answer for answer in baseline if wordings.get(unit(answer)) == answer.labels.get("wording")]
+    return current, baseline
+
+
+def shared_changes(item: AnyItem, current: Answers, baseline: Answers) -> tuple[SharedChange, ...]:
+    """Return large changes since the baseline that all groups share, the largest first.
+
+    Such a change leaves the differences between groups as they are: all scores fall by 30 points, every decision
+    becomes "yes", or all lists name other titles. Compared are the mean number, the share of each choice and of
+    refusals, the mean number of words, and the similarity of the lists for an entity to those of the baseline.
+    """
+    before, now = (_levels(item, run, baseline) for run in (baseline, current))
+    found: dict[str, tuple[float, SharedChange]] = {}
+    for name in before.keys() & now.keys():
+        groups = sorted(before[name].keys() & now[name].keys())
+        pairs = [(before[name][group], now[name][group]) for group in groups]
+        if not pairs or any(min(map(len, pair)) < FEWEST_OF_GROUP for pair in pairs):
+            continue
+        every = tuple([value for pair in pairs for value in pair[side]] for side in (0, 1))
+        size, sizes = _size_of_change(name, *every), [_size_of_change(name, *pair) for pair in pairs]
+        error = math.sqrt(sum(pvariance(values) / len(values) for values in every))
+        if abs(size) < 1 or abs(fmean(every[1]) - fmean(every[0])) < CLEAR_ERRORS * error:
+            continue
+        if all(own * size > 0 and abs(own) >= 0.5 for own in sizes):
+            kind = "answers" if name.startswith("answer ") else name
+            shown = [_change_text(item, name, *pair) for pair in pairs]
+            of_groups = ", ".join(f"{group} {text}" for group, text in zip(groups, shown, strict=True))
+            text = f"{name} {_change_text(item, name, *every)}{f' ({of_groups})' if len(groups) > 1 else ''}"
+            if kind not in found or size > found[kind][0]:  # of the choices, the one that is given more often
+                found[kind] = size, SharedChange(kind, text)
+    return tuple(change for _, change in sorted(found.values(), key=lambda each: (-abs(each[0]), each[1].quantity)))
+
+
+def _levels(item: AnyItem, answers: Answers, baseline: Answers) -> Levels:
+    """Return the numbers whose means are compared."""
+    levels: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    reading = item.probe.reading
+    choices = reading.choices or (reading.judging.choices if reading.judging is not None else ())
+    lists = _lists_by_entity(baseline)
+    for answer in answers:
+        if not (answer.usable or answer.refused):
+            continue
+        group = item.group_name(answer)
+        levels[REFUSALS][group].append(float(answer.refused))
+        content = answer.content
+        if not answer.usable:
+            continue
+        if choices:
+            for choice in choices:
+                levels[f"answer {choice!r}"][group].append(float(content == choice))
+        elif reading.number is not None:
+            levels[MEAN][group].append(float(content))
+        elif isinstance(content, str):
+            levels[LENGTH][group].append(float(len(content.split())))
+        elif isinstance(content, list) and "entity" in answer.labels:
+            own = _items(answer)
+            others = [each for other, each in lists.get(answer.labels["entity"], ()) if other is not answer]
+            if others:
+                levels[ALIKE][group].append(fmean(len(own & each) / (len(own | each) or 1) for each in others))
+    return levels
+
+
+def _lists_by_entity(answers: Answers) -> dict[str, list[tuple[Answer, frozenset[str]]]]:
+    """Return the lists for each entity, each with its answer."""
+    found: dict[str, list[tuple[Answer, frozenset[str]]]] = {}
+    for answer in answers:
+        if answer.usable and isinstance(answer.content, list) and "entity" in answer.labels:
+            found.setdefault(answer.labels["entity"], []).append((answer, _items(answer)))
+    return found
+
+
+def _items(answer: Answer) -> frozenset[str]:
+    return frozenset(str(each).casefold() for each in answer.content)
+
+
+def _size_of_change(name: str, before: Sequence[float], now: Sequence[float]) -> float:
+    """Return the change of the mean in units of a large change: 1 or −1 is large."""
+    first, second = fmean(before), fmean(now)
+    if name == LENGTH:
+        return math.log((second or 1) / (first or 1)) / math.log(LARGE_LENGTH)
+    if name == MEAN:
+        spread = math.sqrt(pvariance(before)) or math.sqrt(pvariance(now)) or abs(first) or 1.0
+        return (second - first) / (LARGE_NUMBER * spread)
+    return (second - first) / LARGE_SHARE
+
+
+def _change_text(item: AnyItem, name: str, before: Sequence[float], now: Sequence[float]) -> str:
+    numbers = [fmean(values) for values in (before, now)]
+    if name in (MEAN, LENGTH):
+        unit = item.probe.reading.number.unit if name == MEAN and item.probe.reading.number is not None else ""
+        return f"{' → '.join(significant(number) for number in numbers)} {unit}".rstrip()
+    if name == ALIKE:
+        return " → ".join(f"{number:.2f}" for number in numbers)
+    return " → ".join(f"{number:.0%}" for number in numbers)

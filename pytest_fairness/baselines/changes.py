@@ -1,22 +1,29 @@
-"""Changes of items between an old and a new snapshot of the baselines."""
+"""Changes between two versions of a folder's baselines, from the working tree or from git."""
 
 from __future__ import annotations
 
 import math
+import os
 import re
+import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal, Self
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.info import AuditInfo
-from pytest_fairness.baselines.answer_sets import Row, row_key
-from pytest_fairness.baselines.entries import Entry
-from pytest_fairness.baselines.revisions import Snapshot
+from pytest_fairness.baselines.entries import Entry, Row, read_answers, row_key
+from pytest_fairness.baselines.files import read_baseline
+from pytest_fairness.errors import BaselineError, FairnessError
 from pytest_fairness.records import Comparison
-from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats import intervals
+
+# Changes of items between an old and a new snapshot of the baselines.
 
 State = Literal["worse", "other value", "new", "removed", "renamed", "rules", "better", "same value", "reason"]
 """State of an item in the new baselines.
@@ -114,7 +121,7 @@ class ItemChange:
         known = [error for error in errors if error is not None]
         if len(known) < 2:
             return None
-        return normal.quantile(0.975) * math.hypot(*known)
+        return intervals.quantile(0.975) * math.hypot(*known)
 
     @property
     def tolerance(self) -> float | None:
@@ -262,3 +269,264 @@ def _examples(change: ItemChange, old: Sequence[Row], new: Sequence[Row]) -> lis
 def _sort_key(change: ItemChange) -> tuple[int, float, str, str]:
     worse = (change.difference or 0.0) / (change.tolerance or 1.0)
     return ORDER.index(change.state), -worse, change.baseline, change.id
+
+
+# Two versions of a folder's baselines, each read from the working tree or from a commit of its git repository.
+
+SUMMARY_SUFFIX, ANSWERS_SUFFIX = ".json", ".responses.jsonl.gz"
+WORKING_TREE = "working tree"
+MOST_FILE_BYTES = 64 * 1024**2
+"""Maximum size in bytes of a file that is read from a commit; larger files are not read."""
+MOST_ANSWER_BYTES = 256 * 1024**2
+"""Maximum size in bytes of a baseline's answers, after decompression; larger files of answers are not read."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All baselines of a folder, in the working tree or in one commit.
+
+    Attributes:
+        name: the revision as the user named it, with its commit, or `working tree`.
+        folder: folder of the files; for a commit, a folder with copies of the files.
+        items: the entries, by the name of the baseline and the id of the item.
+        problems: a sentence for each file that cannot be read.
+        unreadable: names of the baselines that cannot be read.
+    """
+
+    name: str
+    folder: Path
+    items: Mapping[tuple[str, str], Entry]
+    problems: list[str] = field(default_factory=list)
+    unreadable: set[str] = field(default_factory=set)
+
+    def answers(self, baseline: str) -> Mapping[str, Sequence[Row]]:
+        """Return a baseline's answers by answer set; an empty mapping if the file is absent or cannot be read.
+
+        A file that cannot be read is added to `problems`.
+        """
+        path = self.folder / f"{baseline}{ANSWERS_SUFFIX}"
+        try:
+            return read_answers(path, MOST_ANSWER_BYTES) or {}
+        except BaselineError as error:
+            self.problems.append(_problem(self.name, self.folder, error))
+            return {}
+
+
+@dataclass(frozen=True)
+class Revisions:
+    """The two revisions whose baselines are compared.
+
+    Attributes:
+        old, new: ids of the two commits; `new` is `None` for the working tree.
+        old_name, new_name: the revisions as the user named them, with their commits.
+    """
+
+    old: str
+    new: str | None
+    old_name: str
+    new_name: str
+
+    @classmethod
+    def parse(cls, place: Path, revisions: str) -> Self:
+        """Return the two revisions that an argument of the command `diff` names.
+
+        `REV` stands for REV and the working tree, `A..B` for A and B, and `A...B` for the common ancestor and B.
+
+        Raises:
+            FairnessError: a revision does not exist, or there is no common ancestor.
+        """
+        first, dots, second = revisions.partition("...")
+        if not dots:
+            first, dots, second = revisions.partition("..")
+        old = _commit_of(place, first or "HEAD")
+        new = _commit_of(place, second or "HEAD") if dots else None
+        name = first or "HEAD"
+        if dots == "..." and new is not None:
+            try:
+                old = git(place, "merge-base", old, new).decode().strip()
+            except GitError as error:
+                raise FairnessError(
+                    f"{revisions}: the two revisions have no common ancestor. Compare them with two dots: A..B."
+                ) from error
+            name = f"common ancestor of {name} and {second or 'HEAD'}"
+        shown = WORKING_TREE if new is None else f"{second or 'HEAD'} ({new[:7]})"
+        return cls(old, new, f"{name} ({old[:7]})", shown)
+
+
+@contextmanager
+def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot]]:
+    """Yield the baselines of the old and of the new revision, for a `with` block.
+
+    Args:
+        folder: folder of the baselines; it may be missing in the working tree.
+        revisions: `REV` (compared with the working tree), `A..B`, or `A...B` (the common ancestor compared with B).
+
+    Raises:
+        FairnessError: git is not installed, the folder is in no repository, a revision does not exist, or there is no
+            common ancestor.
+    """
+    place, inside = _repository_of(folder)
+    ends = Revisions.parse(place, revisions)
+    with TemporaryDirectory() as temporary:
+        before = _snapshot_of_commit(place, ends.old, inside, Path(temporary) / "old", ends.old_name)
+        if ends.new is None:
+            yield before, _snapshot(WORKING_TREE, folder)
+        else:
+            yield before, _snapshot_of_commit(place, ends.new, inside, Path(temporary) / "new", ends.new_name)
+
+
+def _repository_of(folder: Path) -> tuple[Path, str]:
+    """Return an existing folder of the git repository, and the path of `folder` from the root of the repository.
+
+    Raises:
+        FairnessError: git is not installed, or the folder is in no repository.
+    """
+    place = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
+    try:
+        top = Path(git(place, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n"))
+    except GitError as error:
+        raise FairnessError(f"{folder}: baselines cannot be compared with a git revision: {error}.") from error
+    return place, Path(os.path.relpath(folder.resolve(), top.resolve())).as_posix()
+
+
+def _commit_of(place: Path, revision: str) -> str:
+    """Return the id of a revision's commit.
+
+    Raises:
+        FairnessError: the revision does not exist.
+    """
+    # A revision that starts with a dash would be an option of git.
+    if not revision.startswith("-") and revision.isprintable():
+        try:
+            return git(place, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode("ascii").strip()
+        except GitError:
+            pass
+    raise FairnessError(
+        f"The git repository has no revision {revision!r}. `git log` lists its commits. In a CI job, fetch the whole "
+        "history first (actions/checkout with `fetch-depth: 0`)."
+    )
+
+
+def _snapshot_of_commit(place: Path, commit: str, inside: str, copy: Path, name: str) -> Snapshot:
+    """Copy the baseline files of a commit to the folder `copy`, and return a snapshot of the commit's baselines.
+
+    Args:
+        place: folder inside the repository.
+        commit: id of the commit.
+        inside: folder of the baselines, relative to the repository's root.
+        copy: folder for the copies; it must not exist.
+        name: name of the snapshot.
+    """
+    copy.mkdir()
+    too_large = []
+    try:
+        listed = git(place, "ls-tree", "--full-tree", "-z", "-l", f"{commit}:{'' if inside == '.' else inside}")
+    except GitError:  # the commit does not have the folder
+        listed = b""
+    for line in filter(None, listed.split(b"\0")):
+        facts, _, path = line.partition(b"\t")
+        mode, _, blob, size = facts.split()
+        file = path.decode("utf-8", "surrogateescape")
+        if not mode.startswith(b"100") or not file.endswith((SUMMARY_SUFFIX, ANSWERS_SUFFIX)):
+            continue  # a link, a folder, or a file that belongs to no baseline
+        if int(size) > MOST_FILE_BYTES:
+            too_large.append(file)
+        else:
+            (copy / file).write_bytes(git(place, "cat-file", "blob", blob.decode("ascii")))
+    snapshot = _snapshot(name, copy)
+    snapshot.problems.extend(
+        f"{name}, {file}: not read, because it is larger than {MOST_FILE_BYTES:,} bytes" for file in too_large
+    )
+    snapshot.unreadable.update(file.removesuffix(SUMMARY_SUFFIX) for file in too_large)
+    return snapshot
+
+
+def _snapshot(name: str, folder: Path) -> Snapshot:
+    items: dict[tuple[str, str], Entry] = {}
+    snapshot = Snapshot(name, folder, items)
+    for path in sorted(folder.glob(f"*{SUMMARY_SUFFIX}")):
+        stem = path.name.removesuffix(SUMMARY_SUFFIX)
+        try:
+            baseline = read_baseline(folder, stem)
+        except BaselineError as error:
+            snapshot.problems.append(_problem(name, folder, error))
+            snapshot.unreadable.add(stem)
+            continue
+        items |= {(stem, item): entry for item, entry in (baseline.items if baseline else {}).items()}
+    return snapshot
+
+
+def _problem(name: str, folder: Path, error: Exception) -> str:
+    """Return the message of an error about a file, with the snapshot's name in place of the folder's path.
+
+    A message about a commit omits the advice to restore the file.
+    """
+    message = str(error).replace(f"{folder}/", "")
+    if name != WORKING_TREE:
+        message = message.partition(". Restore it with")[0]
+    return f"{name}, {message}"
+
+
+# Read-only access to the git repository of a folder, through the `git` command.
+
+TIMEOUT = 60
+"""Maximum duration of a git command in seconds."""
+
+
+class GitError(FairnessError):
+    """Failure of a `git` command, or absence of the program `git`."""
+
+
+def git(folder: Path, *arguments: str) -> bytes:
+    """Return the output of a git command that is run in a folder.
+
+    Raises:
+        GitError: git cannot be run, the command failed (the message is git's own, on one line), or it took longer than
+            `TIMEOUT`.
+    """
+    try:
+        done = subprocess.run(  # noqa: S603 - no shell; callers check what may come from users
+            ["git", *arguments],  # noqa: S607 - the git that the user's shell finds
+            cwd=folder,
+            capture_output=True,
+            timeout=TIMEOUT,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    except FileNotFoundError as error:
+        raise GitError("git is not installed, or is not on the PATH") from error
+    except (OSError, subprocess.SubprocessError) as error:
+        raise GitError(f"git cannot be run, or did not end ({error})") from error
+    if done.returncode:
+        said = " ".join(done.stderr.decode("utf-8", "replace").split()).removeprefix("fatal: ")
+        raise GitError(said or f"git ended with the exit code {done.returncode}")
+    return done.stdout
+
+
+def commit_description(folder: Path) -> str | None:
+    """Return the id of the checked-out commit, with a note on uncommitted changes; `None` if git finds no commit."""
+    try:
+        described = git(folder, "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty").decode("ascii").strip()
+    except GitError:
+        return None
+    commit = described.removesuffix("-dirty")
+    return commit if commit == described else f"{commit} with uncommitted changes"
+
+
+@cache
+def ignoring_pattern(path: Path) -> str | None:
+    """Return the place and pattern by which git ignores a file, as `.gitignore:3 *.gz`; `None` if git does not."""
+    try:
+        found = git(path.parent, "check-ignore", "--verbose", path.name).decode("utf-8", "replace")
+    except GitError:
+        return None
+    file, line, pattern = found.partition("\t")[0].split(":", 2)
+    return f"{file}:{line} {pattern}"
+
+
+def user_name(folder: Path) -> str | None:
+    """Return the setting `user.name` of git in a folder; `None` if it is not set or git cannot be run."""
+    try:
+        return git(folder, "config", "user.name").decode("utf-8", "replace").strip() or None
+    except GitError:
+        return None

@@ -10,13 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from pytest_fairness.audits import unread
-from pytest_fairness.audits.base import AnyAudit, AnyItem
-from pytest_fairness.audits.decision import Decision
-from pytest_fairness.audits.decision_rules import rule_of
+from pytest_fairness.audits import rules
+from pytest_fairness.audits.base import AnyAudit, AnyItem, Decision
 from pytest_fairness.audits.info import Direction
-from pytest_fairness.audits.unread import MOST_UNREAD, UnreadAnswers
-from pytest_fairness.plurals import significant
+from pytest_fairness.audits.rules import MOST_UNREAD, UnreadAnswers, rule_of
+from pytest_fairness.errors import significant
 from pytest_fairness.records import Comparison, Concern, Measurement, Pair, Reversal, Verdict, VerdictName
 
 NAMED_CONTRIBUTORS = 5
@@ -140,13 +138,13 @@ def decide(
             # Unread answers may also have moved the gap to the other side than the change is measured on.
             estimate = max(estimate, difference)
         before = baseline.value, baseline.n, baseline.missing
-        bounds.append(unread.of_change(audit, item, measurement, estimate, *before, tolerance))
+        bounds.append(rules.unread_of_change(audit, item, measurement, estimate, *before, tolerance))
         if change.outcome == "beyond" and without_failure is None:
             why_significant = _significance_text(item, comparison, change)
             return verdict(VerdictName.REGRESSION, f"{what}{why_significant}.{bounds[-1].assumption}")
     if limit is not None:
         value = rule.judge_value(audit, item, measurement, limit, tolerance)
-        bounds.append(unread.of_value(audit, item, measurement, limit, tolerance))
+        bounds.append(rules.unread_of_value(audit, item, measurement, limit, tolerance))
     decisions = [decision for decision in (change, value) if decision is not None]
     if without_failure is not None and any(decision.outcome == "beyond" for decision in decisions):
         return verdict(VerdictName.INCONCLUSIVE, f"{what}.", without_failure.message)

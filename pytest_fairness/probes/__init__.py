@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pytest_fairness.probes.base import Probe
-    from pytest_fairness.probes.coreference.model import CoreferenceProbe
-    from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
-    from pytest_fairness.probes.generation.model import GenerationProbe
-    from pytest_fairness.probes.loading.json_schema import json_schema, schema_text
-    from pytest_fairness.probes.loading.loader import KindSchema, load, parse
-    from pytest_fairness.probes.multiple_choice.model import MultipleChoiceProbe
-    from pytest_fairness.probes.recommendation.model import RecommendationProbe
-    from pytest_fairness.probes.stereotype.model import StereotypeProbe
+    from pytest_fairness.probes.coreference import CoreferenceProbe
+    from pytest_fairness.probes.counterfactual import CounterfactualProbe
+    from pytest_fairness.probes.generation import GenerationProbe
+    from pytest_fairness.probes.loading import KindSchema, json_schema, load, parse, schema_text
+    from pytest_fairness.probes.multiple_choice import MultipleChoiceProbe
+    from pytest_fairness.probes.recommendation import RecommendationProbe
+    from pytest_fairness.probes.stereotype import StereotypeProbe
+
 
 __all__ = [
     "CoreferenceProbe",
@@ -35,18 +35,18 @@ __all__ = [
 ]
 
 _MODULES = {
-    "CoreferenceProbe": "coreference.model",
-    "CounterfactualProbe": "counterfactual.model",
-    "GenerationProbe": "generation.model",
-    "KindSchema": "loading.loader",
-    "MultipleChoiceProbe": "multiple_choice.model",
+    "CoreferenceProbe": "coreference",
+    "CounterfactualProbe": "counterfactual",
+    "GenerationProbe": "generation",
+    "KindSchema": "loading",
+    "MultipleChoiceProbe": "multiple_choice",
     "Probe": "base",
-    "RecommendationProbe": "recommendation.model",
-    "StereotypeProbe": "stereotype.model",
-    "json_schema": "loading.json_schema",
-    "load": "loading.loader",
-    "parse": "loading.loader",
-    "schema_text": "loading.json_schema",
+    "RecommendationProbe": "recommendation",
+    "StereotypeProbe": "stereotype",
+    "json_schema": "loading",
+    "load": "loading",
+    "parse": "loading",
+    "schema_text": "loading",
 }
 
 

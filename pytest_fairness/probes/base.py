@@ -21,40 +21,35 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness import records
-from pytest_fairness.languages.language import Language
+from pytest_fairness.errors import counted
+from pytest_fairness.languages import Language
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.plurals import counted
-from pytest_fairness.probes import checks
-from pytest_fairness.probes.answer_reading import AnswerReading
-from pytest_fairness.probes.audit_settings import AuditSettings, ProbeModel
-from pytest_fairness.probes.checks import Content
-from pytest_fairness.probes.data_file import DataFile
+from pytest_fairness.probes import field_types
 from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, raise_diagnostics
 from pytest_fairness.probes.field_types import (
+    AuditSettings,
+    Content,
     Identifier,
     Line,
     Name,
     ProbeFiles,
+    ProbeModel,
     ProbeSource,
     Text,
     Texts,
-    block_text,
-    matching,
-    probe_source,
-    require_suffix,
 )
-from pytest_fairness.probes.file_names import name_problem
-from pytest_fairness.probes.follow_ups import FollowUps
-from pytest_fairness.probes.keys.interim_stages import GrowingTrials, Stage, Trials, growing
-from pytest_fairness.probes.keys.language_settings import Languages, to_language
-from pytest_fairness.records import (
-    SAMPLING_PARAMETERS,
-    AnswerFormat,
-    Json,
-    Message,
-    Prompt,
-    Request,
+from pytest_fairness.probes.prompts import FollowUps
+from pytest_fairness.probes.shared_keys import (
+    AnswerReading,
+    GrowingTrials,
+    Languages,
+    Stage,
+    Trials,
+    growing,
+    to_language,
 )
+from pytest_fairness.probes.table import DataFile
+from pytest_fairness.records import SAMPLING_PARAMETERS, AnswerFormat, Json, Message, Prompt, Request
 
 ProbeT = TypeVar("ProbeT", bound="Probe")
 
@@ -62,9 +57,9 @@ TABLE_SUFFIXES = (".csv", ".jsonl", ".ndjson", ".xlsx", ".parquet")
 
 
 def _existing_tables(path: Path) -> Path:
-    files = matching(path)
+    files = field_types.matching(path)
     for file in files:
-        require_suffix(file, TABLE_SUFFIXES, "answers")
+        field_types.require_suffix(file, TABLE_SUFFIXES, "answers")
     suffixes = sorted({file.suffix.casefold() for file in files})
     if len(suffixes) > 1:
         raise PydanticCustomError(
@@ -159,7 +154,7 @@ class ResponsesSettings(ProbeModel):
     @property
     def files(self) -> list[Path]:
         """Return the files that `file` names, sorted."""
-        return matching(self.file) or [self.file]
+        return field_types.matching(self.file) or [self.file]
 
 
 Mark = Annotated[Line, Field(min_length=2)]
@@ -191,7 +186,7 @@ class Variant(ProbeModel):
 
 
 def _valid_file_name(name: str) -> str:
-    if (problem := name_problem(name)) is not None:
+    if (problem := field_types.name_problem(name)) is not None:
         raise PydanticCustomError(
             "name",
             "{named} cannot be the name of baseline files: {problem}; choose another name",
@@ -206,7 +201,7 @@ def _validated_audits(value: Json, info: ValidationInfo) -> Mapping[str, AuditSe
         raise PydanticCustomError("audits", "must be a mapping of audits to their settings")
     if not value:
         raise PydanticCustomError("audits", "must name at least one audit")
-    return dict(probe_source(info).audits)
+    return dict(field_types.probe_source(info).audits)
 
 
 SEPARATE_TRIALS = 1_000 * MAX_TRIALS
@@ -393,7 +388,7 @@ class Probe(ProbeModel):
     @cached_property
     def _system_prompt(self) -> str | None:
         """The system prompt in the form that is sent; `None` if the probe has no system prompt."""
-        return None if self.system is None else block_text(self.system)
+        return None if self.system is None else field_types.block_text(self.system)
 
     def _request(
         self,
@@ -538,10 +533,10 @@ def variant_diagnostics(model: type[Probe], data: Content) -> Iterator[Diagnosti
         model: model of the kind.
         data: the file's plain content.
     """
-    if "variants" in data and checks.is_recorded(data):
+    if "variants" in data and field_types.is_recorded(data):
         message = "a probe with `responses` sends no requests: remove `variants` or `responses`"
         yield Diagnostic(("variants",), message, at_key=True)
-    for name, variant in checks.mappings(data.get("variants")):
+    for name, variant in field_types.mappings(data.get("variants")):
         location: Location = ("variants", name, "prompt")
         if model.prompts_key and "prompt" in variant:
             message = (

@@ -1,7 +1,4 @@
-"""Conversations: prompts of several messages, and turns in which the next user message follows the model's answer.
-
-`ConversationProbe` is the base model of the kinds of probe that have conversations.
-"""
+"""Conversations, calls of tools and other structured answers, and free texts."""
 
 from __future__ import annotations
 
@@ -9,18 +6,24 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
 
-from pytest_fairness.probes import checks
-from pytest_fairness.probes.audit_settings import ProbeModel
-from pytest_fairness.probes.base import Probe
-from pytest_fairness.probes.checks import Content, canonical
-from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted
-from pytest_fairness.probes.field_types import Text, block_text
-from pytest_fairness.probes.follow_ups import FollowUps
-from pytest_fairness.records import Answer, Message, Prompt, Reply, Status, reply_in
+from pytest_fairness.languages import Language
+from pytest_fairness.probes import field_types
+from pytest_fairness.probes.base import AnswerSettings, Probe
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, suggestion
+from pytest_fairness.probes.field_types import Content, Line, ProbeModel, Text, block_text, canonical
+from pytest_fairness.probes.prompts import FollowUps
+from pytest_fairness.probes.shared_keys import AnswerReading, RefusalSettings
+from pytest_fairness.records import Answer, AnswerFormat, Message, Prompt, Reply, Selection, Status, reply_in
+from pytest_fairness.records.requests import compiled_path
+
+# Conversations: prompts of several messages, and turns in which the next user message follows the model's answer.
+#
+# `ConversationProbe` is the base model of the kinds of probe that have conversations.
 
 TURN = "turn"
 """Name of the label that numbers the answers of a conversation, from the second turn on."""
@@ -111,13 +114,15 @@ class ConversationProbe(Probe):
 
 def templates(data: Content) -> Iterator[tuple[Location, str]]:
     """Yield the location and text of each message and turn in a probe file's plain content."""
-    for i, message in checks.items(data.get("messages")):
+    for i, message in field_types.items(data.get("messages")):
         if isinstance(message, dict) and isinstance(message.get("content"), str):
             yield ("messages", i, "content"), message["content"]
-    yield from ((("turns", i), text) for i, text in checks.items(data.get("turns")) if isinstance(text, str))
+    yield from ((("turns", i), text) for i, text in field_types.items(data.get("turns")) if isinstance(text, str))
 
 
-def diagnostics(data: Content, *, sources: Sequence[str], labels: str, texts: bool) -> Iterator[Diagnostic]:
+def conversation_diagnostics(
+    data: Content, *, sources: Sequence[str], labels: str, texts: bool
+) -> Iterator[Diagnostic]:
     """Yield diagnostics for keys of a conversation that contradict each other.
 
     Args:
@@ -130,15 +135,15 @@ def diagnostics(data: Content, *, sources: Sequence[str], labels: str, texts: bo
     for key in written[1:]:
         message = f"a probe has either `{written[0]}` or `{key}`: remove one of them"
         yield Diagnostic((key,), message, at_key=True)
-    messages = [message for _, message in checks.items(data.get("messages")) if isinstance(message, dict)]
+    messages = [message for _, message in field_types.items(data.get("messages")) if isinstance(message, dict)]
     if messages and messages[-1].get("role") == "assistant":
         message = "the model answers the last message: end with a message of the role `user`"
         yield Diagnostic(("messages", len(messages) - 1, "role"), message)
     for key in (*sources[1:], "turns"):
-        if key in data and checks.is_recorded(data):
+        if key in data and field_types.is_recorded(data):
             message = f"a probe with `responses` sends no requests: remove `{key}` or `responses`"
             yield Diagnostic((key,), message, at_key=True)
-    for name, variant in checks.mappings(data.get("variants")):
+    for name, variant in field_types.mappings(data.get("variants")):
         elsewhere = next((key for key in sources[1:] if key in data), None)
         if elsewhere is not None and "prompt" in variant:
             message = (
@@ -147,7 +152,7 @@ def diagnostics(data: Content, *, sources: Sequence[str], labels: str, texts: bo
             )
             yield Diagnostic(("variants", name, "prompt"), message, at_key=True)
     turns, measure = data.get("turns"), data.get("measure")
-    if "turns" in data and TURN in checks.mapping(data.get(labels)):
+    if "turns" in data and TURN in field_types.mapping(data.get(labels)):
         message = (
             f"rename {quoted(TURN)} under `{labels}`: in a probe with a conversation, answers already have a label of "
             f"this name"
@@ -156,7 +161,7 @@ def diagnostics(data: Content, *, sources: Sequence[str], labels: str, texts: bo
     if measure is None:
         return
     if measure == "thoughts":
-        if not texts or "path" in checks.mapping(data.get("answer")):
+        if not texts or "path" in field_types.mapping(data.get("answer")):
             message = "only a probe whose answers are texts, without `path`, can measure thoughts: remove `measure`"
             yield Diagnostic(("measure",), message, at_key=True)
         return
@@ -250,3 +255,159 @@ class ConversationTurns(FollowUps):
         text = "\n".join(str(answer.content) for answer in own)
         truncated = any(answer.truncated for answer in own)
         return replace(own[-1], labels=labels, text=text, content=text, truncated=truncated)
+
+
+# Probes that measure parts of structured answers: calls of tools, their arguments, and values in JSON.
+
+NO_ARGUMENTS: dict[str, Any] = {"type": "object", "properties": {}}
+"""JSON Schema of a tool without arguments."""
+
+
+def _single_value_path(path: str) -> str:
+    try:
+        single = compiled_path(path).single
+    except ValueError as error:
+        raise PydanticCustomError("path", "must be a JSONPath: {reason}", {"reason": str(error)}) from error
+    if not single:
+        raise PydanticCustomError(
+            "path", "must lead to one value, such as $.items[0].name: remove wildcards, slices, filters and `..`"
+        )
+    return path
+
+
+class Tool(ProbeModel):
+    """Tool that the target may call."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] = Field(
+        description="Name of the tool: letters, digits, `_` and `-`."
+    )
+    description: Text | None = Field(
+        default=None, description="Description of the tool for the model: what the tool does, and when to call it."
+    )
+    parameters: dict[str, Any] = Field(
+        default=NO_ARGUMENTS, description="JSON Schema of the arguments. Default: no arguments."
+    )
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """Definition of the tool in the form of OpenAI's API."""
+        about = {} if self.description is None else {"description": block_text(self.description)}
+        return {"type": "function", "function": {"name": self.name, **about, "parameters": self.parameters}}
+
+
+class StructuredAnswerSettings(AnswerSettings):
+    """Settings of the part of an answer that is measured."""
+
+    tool: Line | None = Field(
+        default=None,
+        description="Name of the tool whose calls are measured. With `path`, an argument of the call is measured. "
+        "Without `path` (only in counterfactual probes), the measured answer is whether the tool is called.",
+    )
+    path: Annotated[Line, AfterValidator(_single_value_path)] | None = Field(
+        default=None,
+        description="JSONPath of the measured value, such as $.decision. The path applies to an answer in JSON or, "
+        "with `tool`, to the arguments of the call.",
+    )
+    label: Line | None = Field(
+        default=None,
+        description="Name of the decision in answers, such as `Ruling` for answers that end in `Ruling: approve`, in "
+        "addition to common names (answer, decision, verdict, …). The last line with such a name counts.",
+    )
+
+
+class StructuredProbe(ConversationProbe):
+    """Base model of probes that can measure a part of an answer."""
+
+    tools: tuple[Tool, ...] = Field(
+        default=(),
+        min_length=1,
+        description="The tools that the target may call, sent with every request; no tool is run. Leave `tools` out "
+        "for an application that has its own tools.",
+    )
+
+    @property
+    @abstractmethod
+    def _structured_answer(self) -> StructuredAnswerSettings:
+        """The value of the key `answer`."""
+
+    @property
+    @abstractmethod
+    def _value_format(self) -> AnswerFormat:
+        """The format of answers or, with `path`, of the measured values."""
+
+    @cached_property
+    def language(self) -> Language:
+        """The language of the answers, with the label of the decision that the probe declares."""
+        language, label = super().language, self._structured_answer.label
+        return replace(language, decisions=language.decisions.with_label(label)) if label else language
+
+    @cached_property
+    def reading(self) -> AnswerReading:
+        """Form of the answers or, with `tool` or `path`, of the measured part of an answer."""
+        answer = self._structured_answer
+        form: AnswerFormat = (
+            "calls" if answer.tool is not None else "structured" if answer.path is not None else self._value_format
+        )
+        if self.measure == "thoughts":
+            return replace(super().reading, format=form, selection=Selection(None, None, thoughts=True))
+        if answer.tool is None and answer.path is None:
+            return replace(super().reading, format=form)
+        return replace(super().reading, format=form, selection=Selection(answer.tool, answer.path, self._value_format))
+
+    @cached_property
+    def _tools_as_json(self) -> str:
+        return canonical([tool.definition for tool in self.tools]) if self.tools else ""
+
+    def _structure_fingerprint(self) -> dict[str, str]:
+        """Return the tools, and the part of an answer that is measured; see `Probe.fingerprint`."""
+        answer = self._structured_answer
+        parts = {name: str(value) for name, value in (("tool", answer.tool), ("path", answer.path)) if value}
+        parts |= {"label": answer.label} if answer.label else {}
+        parts |= {"measure": "thoughts"} if self.measure == "thoughts" else {}
+        return parts | ({"tools": self._tools_as_json} if self.tools else {})
+
+
+def tool_diagnostics(data: Content) -> Iterator[Diagnostic]:
+    """Yield diagnostics for tools that do not fit the key `answer`."""
+    tools = [(i, tool) for i, tool in field_types.items(data.get("tools")) if isinstance(tool, dict)]
+    names = [tool["name"] for _, tool in tools if isinstance(tool.get("name"), str)]
+    yield from field_types.repeats(
+        [(("tools", i, "name"), tool.get("name")) for i, tool in tools], "each tool needs its own name", str
+    )
+    measured = field_types.mapping(data.get("answer")).get("tool")
+    if "tools" in data and field_types.is_recorded(data):
+        message = "a probe with `responses` sends no requests: remove `tools` or `responses`"
+        yield Diagnostic(("tools",), message, at_key=True)
+    elif "tools" in data and measured is None:
+        message = "no audit measures calls of these tools: name the tool to measure, `answer: {tool: …}`"
+        yield Diagnostic(("tools",), message, at_key=True)
+    elif names and isinstance(measured, str) and measured not in names:
+        message = f"{quoted(measured)} is not one of the probe's tools{suggestion(measured, names)}"
+        yield Diagnostic(("answer", "tool"), message)
+
+
+# Probes whose answers are free texts.
+
+
+class FreeTextProbe(Probe):
+    """Probe whose answers are free texts; a judge model or a scorer can recognise the refusals among these texts."""
+
+    refusal_settings: RefusalSettings = Field(
+        default_factory=RefusalSettings,
+        alias="refusals",
+        description="How refusals are recognised: {by: judge} asks a judge model. Default: by the patterns of "
+        "`language`.",
+    )
+
+    @cached_property
+    def reading(self) -> AnswerReading:
+        """Form of the answers (texts), and how refusals are recognised."""
+        return replace(super().reading, refusals=self.refusal_settings)
+
+    @cached_property
+    def language(self) -> Language:
+        """The language of the answers; without patterns of refusals if a judge model or scorer recognises refusals."""
+        language = super().language
+        if self.refusal_settings.by == "patterns":
+            return language
+        return replace(language, refusal_sources=(), refusals_missing=())

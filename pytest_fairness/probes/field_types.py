@@ -1,17 +1,23 @@
-"""Field types that the models of probe files share, and the validation context of the file that is being loaded."""
+"""Base model of settings, field types that the models of probe files share, and checks of keys."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, ValidationInfo
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from pytest_fairness.probes.audit_settings import AuditSettings, list_or_other
-from pytest_fairness.probes.diagnostics import Diagnostic, quoted, raise_diagnostics, similar_file, suggestion
+from pytest_fairness.options import MAX_TRIALS
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, raise_diagnostics, similar_file, suggestion
+from pytest_fairness.records import Json
+
+# Field types that the models of probe files share, and the validation context of the file that is being loaded.
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 IDENTIFIER = r"^[A-Za-z_][A-Za-z0-9_]{0,99}$"
@@ -36,6 +42,76 @@ Line = Annotated[str, Field(pattern=LINE)]
 Name = Annotated[str, Field(pattern=NAME)]
 Identifier = Annotated[str, Field(pattern=IDENTIFIER)]
 CaseName = Annotated[str, Field(pattern=CASE)]
+
+
+# Settings that every audit has; an audit with more settings derives a class from `AuditSettings`.
+
+
+class ProbeModel(BaseModel):
+    """Base of all pydantic models of a probe file: unknown keys are errors, and objects are immutable."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+
+class ExpectedFailure(ProbeModel):
+    """Setting `xfail` of an audit, written as a mapping."""
+
+    reason: str = Field(min_length=1, description="Why the failure is accepted for now.")
+    groups: tuple[str, ...] | None = Field(
+        default=None,
+        min_length=1,
+        description="Items whose failure is accepted, such as [gender=woman] for the item `jsd[gender=woman]`. "
+        "Default: all items of the audit.",
+    )
+    strict: bool | None = Field(
+        default=None,
+        description="Whether the run fails if an item with an accepted failure no longer fails. Default: pytest's "
+        "`xfail_strict`.",
+    )
+
+
+class AuditSettings(ProbeModel):
+    """Settings that every audit has under a probe's key `audits`.
+
+    Class attributes:
+        needs: name of an input that the audit requires of the probe, such as `truth`; empty if the audit requires
+            nothing. Each kind of probe has its own remedies for missing inputs; see `unmet_needs`.
+        item_labels: names of labels that the audit adds to its items; no axis may have these names.
+    """
+
+    needs: ClassVar[str] = ""
+    item_labels: ClassVar[tuple[str, ...]] = ()
+
+    limit: float | None = Field(
+        default=None, description="Worst acceptable value. Without it, the value is only compared with the baseline."
+    )
+    tolerance: float | None = Field(
+        default=None, ge=0, description="Worst acceptable change from the baseline. Default: depends on the audit."
+    )
+    gate: Literal["significant", "bound", "strict", "point"] = Field(
+        default="significant",
+        description="Decision rule. significant: fail if the estimated worsening exceeds the tolerance and is "
+        "significant; pass if the upper confidence bound of the worsening is within twice the tolerance; otherwise "
+        "inconclusive. bound: as `significant`, but fail only if the lower confidence bound exceeds the tolerance. "
+        "strict: as `significant`, but pass only if the upper confidence bound of the worsening is within the "
+        "tolerance and, with `limit`, the upper confidence bound of the value is within the limit. point: fail if the "
+        "estimate exceeds the tolerance or the limit, otherwise pass; without a statistical test.",
+    )
+    skip: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Reason why this audit is skipped; with this key, the audit does not run.",
+    )
+    xfail: Annotated[str, Field(min_length=1)] | ExpectedFailure | None = Field(
+        default=None,
+        description="Accept a failure of this audit for now: the reason, or a mapping with `reason`, `groups` and "
+        "`strict`.",
+    )
+
+    def expected_failure(self, subject: str | None) -> ExpectedFailure | None:
+        """Return the setting `xfail` if it applies to the item with this subject (`gender=woman`), otherwise `None`."""
+        mark = ExpectedFailure(reason=self.xfail) if isinstance(self.xfail, str) else self.xfail
+        return mark if mark is not None and (mark.groups is None or subject in mark.groups) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +241,11 @@ ProbeFiles = Annotated[Path, AfterValidator(_files_inside_folder)]
 at least one file must exist."""
 
 
+def list_or_other(value: object) -> str:
+    """Return a tag for `pydantic.Discriminator`: `list` for a list in the probe file, otherwise `other`."""
+    return "list" if isinstance(value, Sequence) and not isinstance(value, str) else "other"
+
+
 Texts = Annotated[
     Annotated[Text, Tag("other")] | Annotated[tuple[Text, ...], Tag("list"), Field(min_length=1)],
     Discriminator(list_or_other),
@@ -181,3 +262,233 @@ def texts(value: str | tuple[str, ...] | None) -> tuple[str, ...]:
 def block_text(text: str | None) -> str:
     """Return a text without the final line end that YAML's block style adds; an empty text for `None`."""
     return (text or "").rstrip("\n")
+
+
+def mapping_or_other(value: object) -> str:
+    """Return a tag for `pydantic.Discriminator`: `mapping` for a mapping in the probe file, otherwise `other`."""
+    # When a model is serialised, pydantic passes the model instead of a mapping.
+    return "mapping" if isinstance(value, Mapping | ProbeModel) else "other"
+
+
+def text_or_other(value: object) -> str:
+    """Return a tag for `pydantic.Discriminator`: `text` for a text in the probe file, otherwise `other`."""
+    return "text" if isinstance(value, str) else "other"
+
+
+# Checks that keys of a probe file fit together; several kinds of probe share these checks.
+#
+# The checks read the plain content of the file before pydantic validates it, so that one error does not hide the
+# others. Any part of the content may have a wrong type, which pydantic reports separately.
+
+Content = Mapping[str, Json]
+"""Plain content of a probe file, or of a mapping in it."""
+
+MAX_PROMPTS = 1_000_000
+"""Maximum number of prompts of one probe; a larger number is more likely a typing error than intended."""
+
+
+def mapping(value: Json) -> Content:
+    """Return the value if it is a mapping; return an empty mapping for any other value."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def mappings(value: Json) -> Iterator[tuple[str, Content]]:
+    """Yield the key and the value of each entry whose value is a mapping; nothing if `value` is no mapping."""
+    yield from ((name, inner) for name, inner in mapping(value).items() if isinstance(inner, Mapping))
+
+
+def items(value: Json) -> Iterator[tuple[int, Any]]:
+    """Yield the index and the value of each element of a list; nothing for a value that is no list."""
+    yield from enumerate(value if isinstance(value, list) else ())
+
+
+def folded(text: str) -> str:
+    """Return the text in the form in which names are compared: composed (NFC), in lower case, with single blanks."""
+    composed = text if text.isascii() else unicodedata.normalize("NFC", text)
+    return " ".join(composed.casefold().split())
+
+
+def is_recorded(data: Content) -> bool:
+    """Return whether the probe reads recorded answers, so that no requests are sent."""
+    return data.get("responses") is not None
+
+
+def missing_keys(data: Content, remedies: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each missing key of `remedies`; no key is required if answers are recorded.
+
+    Args:
+        data: the file's plain content.
+        remedies: for each required key, what to write (a phrase that follows "write" in the message).
+    """
+    for key, remedy in remedies.items():
+        if key not in data and not is_recorded(data):
+            yield Diagnostic((), f"`{key}` is missing: write {remedy}")
+
+
+def repeats(
+    named: Iterable[tuple[Location, Json]], rule: str, form: Callable[[str], str] = folded
+) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each name that repeats an earlier name.
+
+    Args:
+        named: location and name of each entry; names that are not text are skipped.
+        rule: the rule that a repeated name breaks, for the message.
+        form: function that returns the form in which names are compared.
+    """
+    seen: set[str] = set()
+    for location, name in named:
+        if isinstance(name, str):
+            if form(name) in seen:
+                yield Diagnostic(location, f"{quoted(name)} is repeated: {rule}")
+            seen.add(form(name))
+
+
+def unmet_needs(
+    audits: Mapping[str, AuditSettings | type[AuditSettings]], missing: Mapping[str, str]
+) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each audit whose required input the probe lacks; see `AuditSettings.needs`.
+
+    Args:
+        audits: settings of the probe's audits, or the models of the settings, by audit name.
+        missing: the inputs that the probe lacks, each with its remedy.
+    """
+    for name, settings in audits.items():
+        if settings.needs in missing:
+            yield Diagnostic(("audits", name), f"`{name}` needs {missing[settings.needs]}", at_key=True)
+
+
+def unknown_columns(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each key of `responses.columns` that is not in `names`, the columns that a probe reads."""
+    for name in mapping(mapping(data.get("responses")).get("columns")):
+        if name not in names:
+            message = f"{quoted(name)} is not a column that this probe reads{suggestion(name, names)}"
+            yield Diagnostic(("responses", "columns", name), message, at_key=True)
+
+
+def forbid_strata(data: Content, reason: str) -> Iterator[Diagnostic]:
+    """Yield a diagnostic if `responses.strata` is set; `reason` says why this kind of probe has no strata."""
+    if "strata" in mapping(data.get("responses")):
+        yield Diagnostic(("responses", "strata"), f"{reason}: remove `strata`", at_key=True)
+
+
+def invalid_strata(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each repeated column in `responses.strata`, and for each column that is also in `names`.
+
+    `names` are the columns that the probe uses in another way.
+    """
+    taken = {*names}
+    for place, stratum in items(mapping(data.get("responses")).get("strata")):
+        if isinstance(stratum, str):
+            if stratum in taken:
+                message = f"the probe already uses the column {quoted(stratum)}: remove it from `strata`"
+                yield Diagnostic(("responses", "strata", place), message)
+            taken.add(stratum)
+
+
+def most_trials(data: Content, default: int) -> int:
+    """Return the number of trials (the maximum, if the number grows) under a file's key `trials`.
+
+    Return `default` if the file has no such key, and 0 if its value is invalid.
+    """
+    trials = data.get("trials", default)
+    most = trials.get("max") if isinstance(trials, Mapping) else trials
+    return most if isinstance(most, int) and most <= MAX_TRIALS else 0
+
+
+def capped_product(sizes: Iterable[int]) -> int:
+    """Return the product of the sizes, but at most `MAX_PROMPTS` + 1."""
+    product = 1
+    for size in sizes:
+        # Stop early: in a hostile file, the product could have so many digits that it fills the memory.
+        product = min(product * size, MAX_PROMPTS + 1)
+    return product
+
+
+def too_many_prompts(data: Content, count: int, factors: str, key: str) -> Iterator[Diagnostic]:
+    """Yield a diagnostic at a key if the probe would send more than a million prompts.
+
+    Args:
+        data: the file's plain content.
+        count: the number of prompts.
+        factors: phrase that names the factors whose product is `count`, for the message.
+        key: the key at which the diagnostic is reported.
+    """
+    if count > MAX_PROMPTS and not is_recorded(data):
+        message = f"the {factors} make more than {MAX_PROMPTS:,} prompts: reduce one of them"
+        yield Diagnostic((key,), message, at_key=True)
+
+
+def canonical(value: Json) -> str:
+    """Return the JSON text of a value; equal values give equal texts."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+# Search terms: words, phrases, and stems such as `lead*`.
+
+STEM = "*"
+"""Mark at the end of a stem; a stem matches every word that begins with the stem."""
+SHORTEST_STEM = 2
+"""Minimum number of letters of a stem: a shorter stem would match too many words."""
+
+
+def normalized_term(text: str) -> str:
+    """Return a text in the form in which search terms are compared.
+
+    The form is in lower case and in the Unicode form NFKC, with straight apostrophes; each run of blanks and hyphens
+    is replaced by a single blank.
+    """
+    plain = unicodedata.normalize("NFKC", text).casefold().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    return " ".join(part for part in re.split(r"[\s-]+", plain) if part)
+
+
+def term_error(term: str, noun: str = "term") -> str | None:
+    """Return the error message for an invalid term; `None` if the term is valid.
+
+    Args:
+        term: the term as it is written.
+        noun: noun for the term in the message, such as "term" or "marker".
+    """
+    parts = normalized_term(term).split(" ")
+    if not any(character.isalnum() for character in "".join(parts)):
+        return f"{quoted(term)}: a {noun} must contain a letter or digit"
+    for part in parts:
+        stem = part.removesuffix(STEM)
+        if STEM in stem:
+            return f"{quoted(term)}: `*` is allowed only at the end of a word, as in lead*"
+        if stem != part and sum(character.isalnum() for character in stem) < SHORTEST_STEM:
+            return f"{quoted(term)}: a stem must have at least {SHORTEST_STEM} letters before its `*`, as in lead*"
+    return None
+
+
+def term_errors(terms: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield the index and the error message of each term that is invalid or repeats an earlier term."""
+    seen: set[str] = set()
+    for place, term in enumerate(terms):
+        if (message := term_error(term)) is not None:
+            yield place, message
+        elif (form := normalized_term(term)) in seen:
+            yield place, f"{quoted(term)} is repeated: write each term once"
+        else:
+            seen.add(form)
+
+
+# Checks that names are valid file names, and name different files, on every operating system.
+
+_RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE | re.DOTALL)
+_FORBIDDEN = re.compile(r'^\.|[/\\:*?"<>|]')
+
+
+def name_problem(name: str) -> str | None:
+    """Return the reason why a name is not valid as a file name on every operating system; `None` if it is valid."""
+    if not name.strip() or not name.isprintable() or _FORBIDDEN.search(name):
+        return 'a file name must not be blank, begin with a dot, or have / \\ : * ? " < > | or invisible characters'
+    if _RESERVED.fullmatch(name):
+        return "Windows reserves this name"
+    if name.endswith((" ", ".")):
+        return "Windows drops a dot or a blank at the end of a name"
+    return None
+
+
+def name_key(name: str) -> str:
+    """Return a key that is equal for names of the same file on systems that ignore letter case (Windows, macOS)."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())

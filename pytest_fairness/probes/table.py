@@ -1,4 +1,4 @@
-"""Reader of tables in CSV, JSON Lines, JSON, Excel or Parquet files, with the line number of each row."""
+"""Files of data beside a probe: tables in CSV, JSON Lines, JSON, Excel or Parquet files, and files of prompts."""
 
 from __future__ import annotations
 
@@ -10,17 +10,24 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from pytest_fairness.errors import ProbeError
-from pytest_fairness.plurals import counted, joined
-from pytest_fairness.probes.diagnostics import raise_file_errors, similar_file
+from pydantic import Field, field_serializer, field_validator
+
+from pytest_fairness.errors import ProbeError, counted, joined
+from pytest_fairness.probes import prompts
+from pytest_fairness.probes.diagnostics import quoted, raise_file_errors, similar_file, suggestion
+from pytest_fairness.probes.field_types import Line, ProbeFile, ProbeModel, require_suffix
 from pytest_fairness.records import MAX_LINE, Json
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch
+
+
+# Reader of tables in CSV, JSON Lines, JSON, Excel or Parquet files, with the line number of each row.
 
 BATCH = 4096
 """Maximum number of rows of a Parquet file that are in memory at a time."""
@@ -443,3 +450,145 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return value if isinstance(value, bool | int | float) else str(value)
+
+
+# Data files in a probe's folder, and the values of their fields.
+
+
+class DataFile(ProbeModel):
+    """Data file in the probe's folder.
+
+    Class attributes:
+        suffixes: file suffixes of the formats that can be read.
+        holds: plural noun for the file's rows in messages, such as "records".
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = (".csv", ".jsonl", ".ndjson", ".json", ".xlsx", ".parquet")
+    holds: ClassVar[str] = "data"
+
+    file: ProbeFile = Field(
+        description="CSV (.csv), JSON Lines (.jsonl, .ndjson), JSON (.json), Excel (.xlsx) or Parquet (.parquet) file "
+        "in the probe's folder."
+    )
+
+    @field_validator("file")
+    @classmethod
+    def _has_known_suffix(cls, file: Path) -> Path:
+        require_suffix(file, cls.suffixes, cls.holds)
+        return file
+
+    @field_serializer("file")
+    def _content(self, file: Path) -> str:
+        """Serialize the file as a digest, because stored measurements depend on its content, not on its path."""
+        return sha256(file.read_bytes()).hexdigest()
+
+
+def as_items(written: Json) -> list[str] | None:
+    """Return the items in a field: a list of texts, a JSON list in a text, or one text; `None` for any other value."""
+    if isinstance(written, str) and written.lstrip().startswith("["):
+        try:
+            written = json.loads(written)
+        except (ValueError, RecursionError):
+            return [written.strip()]
+    if isinstance(written, str):
+        return [written.strip()] if written.strip() else []
+    if isinstance(written, list) and all(isinstance(item, str) for item in written):
+        return [item.strip() for item in written if item.strip()]
+    return None
+
+
+def as_line(value: Json) -> str:
+    """Return a field as one line of text; an empty text for a missing value."""
+    if value is None:
+        return ""
+    return " ".join((value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).split())
+
+
+# Prompts of a generation probe in a file, such as a log of real prompts with placeholders.
+
+ID_DIGITS = 8
+
+
+class PromptRow(NamedTuple):
+    """Prompt: its text, and its line in the file (or its number in the probe's list of prompts)."""
+
+    text: str
+    line: int
+
+    @property
+    def id(self) -> str:
+        """Digest of the text, which does not depend on the order of the file."""
+        return sha256(self.text.encode()).hexdigest()[:ID_DIGITS]
+
+
+class PromptsFile(DataFile):
+    """Prompts in a file: all different prompts of the file, or a sample."""
+
+    holds: ClassVar[str] = "prompts"
+
+    column: Line = Field(default="text", description="The column with the prompts.")
+    sample: int | None = Field(default=None, ge=1, description="Number of prompts in the sample. Default: all.")
+    seed: int = Field(default=0, ge=0, description="Seed of the sample: the same seed draws the same prompts.")
+
+    def read(self, axes: Collection[str], elsewhere: Collection[str] = ()) -> dict[str, str]:
+        """Return the prompt templates by id, in the file's order; equal prompts are one prompt.
+
+        The sample does not depend on the order of the file, and keeps most of its prompts if prompts are added to
+        the file.
+
+        Args:
+            axes: names of the probe's axes.
+            elsewhere: names of the axes that the turns after the prompt use; each prompt must use all other axes.
+
+        Raises:
+            ProbeError: the file cannot be read, lacks the column, holds fewer prompts than the sample, or a prompt is
+                not a valid template.
+        """
+        name = self.file.name
+        order = self.in_sample_order()
+        in_file = sorted(order, key=lambda row: row.line)
+        raise_file_errors([error for row in in_file for error in _errors(row, name, axes, elsewhere)], name)
+        if self.sample is not None and len(order) < self.sample:
+            message = f"the file holds only {len(order)} different prompts: set `sample` to at most {len(order)}"
+            raise ProbeError(f"{name}:1: {message}")
+        drawn = {row.id for row in order[: self.sample]}
+        return {row.id: row.text for row in in_file if row.id in drawn}
+
+    def in_sample_order(self) -> list[PromptRow]:
+        """Return the different prompts of the file, in the order in which a sample draws them.
+
+        Raises:
+            ProbeError: the file cannot be read, lacks the column, or holds no texts in the column.
+        """
+        name = self.file.name
+        content = read(self.file, name, self.holds)
+        if self.column not in content.columns:
+            near = suggestion(self.column, content.columns)
+            cure = f"set `prompts.column` to the column with the prompts{near}"
+            raise ProbeError(f"{name}:1: no column {quoted(self.column)}; {cure}")
+        rows: dict[str, PromptRow] = {}
+        for row in _prompt_rows(content, self.column):
+            rows.setdefault(row.id, row)
+        if not rows:
+            cure = "set `prompts.column` to the column with the prompts"
+            raise ProbeError(f"{name}:1: the column {quoted(self.column)} holds no texts; {cure}")
+        return [rows[id_] for id_ in sorted(rows, key=lambda id_: sha256(f"{self.seed}/{id_}".encode()).digest())]
+
+
+def _prompt_rows(content: Table, column: str) -> Iterator[PromptRow]:
+    for row in content.rows:
+        text: Json = row.fields.get(column)
+        if isinstance(text, str) and text.strip():
+            yield PromptRow(text.strip(), row.line)
+
+
+def _errors(row: PromptRow, name: str, axes: Collection[str], elsewhere: Collection[str]) -> Iterator[str]:
+    """Yield the errors of a prompt's template, each with its place in the file."""
+    messages = [diagnostic.message for diagnostic in prompts.template_diagnostics(row.text, axes)]
+    used = prompts.intended_placeholders(row.text, axes)
+    messages += [
+        f"the prompt does not use the axis {quoted(axis)}: write {{{axis}}} where its values belong"
+        for axis in axes
+        if axis not in used and axis not in elsewhere
+    ]
+    yield from (f"{name}:{row.line}: {message}" for message in messages)

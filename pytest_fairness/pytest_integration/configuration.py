@@ -1,4 +1,4 @@
-"""Settings of a run, read from the command line, the environment and the ini file."""
+"""Settings of a run from the command line, the environment and the ini file, and commands that messages suggest."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 import pytest
 
 from pytest_fairness.option_types import in_folder
-from pytest_fairness.options import SETTINGS, Option, RunSettings
-from pytest_fairness.pytest_integration.ini import ini, place
-from pytest_fairness.pytest_integration.relative_paths import relative_path
-from pytest_fairness.targets.web.address import public_address
+from pytest_fairness.options import DEFAULT_STORE, OPTIONS, PREFIX, SETTINGS, Option, RunSettings
+from pytest_fairness.probes.diagnostics import nearest
+from pytest_fairness.reports.findings import rebaseline_command, with_reason
+from pytest_fairness.reports.formatting import shell_line
+from pytest_fairness.targets.web import public_address
+
+# Settings of a run, read from the command line, the environment and the ini file.
 
 WITHOUT_VERDICTS = ("--fairness-measure", "--fairness-dry-run", "--fairness-shard", "--fairness-batch-submit")
 """Options of runs without verdicts."""
@@ -220,3 +223,192 @@ def _first_and_named(where: str, written: Sequence[str]) -> tuple[str, dict[str,
 
 def _in_ci() -> bool:
     return os.environ.get("CI", "").strip().casefold() not in ("", "0", "false", "no", "off")
+
+
+# Values of the ini file, and the file and line of each value.
+
+ENVIRONMENT_PREFIX = "PYTEST_FAIRNESS_"
+ENVIRONMENT: list[str] = [
+    name for option in OPTIONS if (name := option.environment) and name.startswith(ENVIRONMENT_PREFIX)
+]
+"""Environment variables that the plugin reads and whose names begin with `ENVIRONMENT_PREFIX`."""
+INI_NAMES = [option.name for option in OPTIONS if option.in_ini]
+
+
+def ini(config: pytest.Config, option: Option) -> Any:
+    """Return the ini file's value of an option, in the option's ini type; `None` if it is not set.
+
+    Raises:
+        pytest.UsageError: the value does not have this type.
+    """
+    try:
+        return config.getini(option.name)
+    except (TypeError, ValueError, pytest.UsageError) as error:
+        raise pytest.UsageError(f"{place(config, option.name)} must be {option.type.takes}.") from error
+
+
+def registered_marks(config: pytest.Config) -> list[str]:
+    """Return the markers that the ini file registers; markers of pytest and its plugins are left out."""
+    # `getini` would also return the markers of plugins. The attribute with the raw values was renamed in pytest 9.
+    raw = config._inicfg if hasattr(config, "_inicfg") else config.inicfg
+    written: Any = getattr(raw.get("markers"), "value", raw.get("markers")) or ()
+    lines = written.splitlines() if isinstance(written, str) else written
+    return [match[0].strip() for line in lines if (match := re.match(r"\s*\w+", str(line)))]
+
+
+def place(config: pytest.Config, name: str) -> str:
+    """Return where an ini value is set, for messages: `pytest.ini:4: fairness_timeout` or `-o fairness_timeout`.
+
+    The result is only the name if the value is set in neither of these places.
+    """
+    for setting in config.getoption("override_ini", None) or ():
+        if setting.partition("=")[0].strip() == name:
+            return f"-o {name}"
+    if config.inipath is None:
+        return name
+    lines = config.inipath.read_text("utf-8", errors="replace").splitlines()
+    for number, line in enumerate(lines, 1):
+        if re.match(rf"""\s*["']?{name}["']?\s*[=:]""", line):
+            return f"{relative_path(config.inipath, config.invocation_params.dir)}:{number}: {name}"
+    return name
+
+
+def require_known_names(config: pytest.Config) -> None:
+    """Raise `pytest.UsageError` for unknown ini names and environment variables with the plugin's prefix.
+
+    Otherwise a misspelt name would silently leave a setting, such as the target, at its default. Names that a conftest
+    declares are accepted.
+    """
+    overridden = (setting.partition("=")[0].strip() for setting in config.getoption("override_ini", None) or ())
+    # The public attribute `inicfg` gives a warning from pytest 9.1 on. No other attribute has undeclared names.
+    written = getattr(config, "_inicfg", None)
+    names = dict.fromkeys([*(config.inicfg if written is None else written), *overridden])
+    errors = [
+        f"{place(config, name)}: there is no such setting{_suggestion(name, PREFIX, INI_NAMES)}"
+        for name in names
+        if name.casefold().startswith(PREFIX) and name not in INI_NAMES and not _is_declared(config, name)
+    ]
+    for name in sorted(os.environ):
+        if name.startswith(ENVIRONMENT_PREFIX) and name not in ENVIRONMENT:
+            setting = name.removeprefix("PYTEST_").casefold()
+            hint = f"; set {setting} in the ini file instead" if setting in INI_NAMES else ""
+            hint = hint or _suggestion(name, ENVIRONMENT_PREFIX, ENVIRONMENT)
+            errors.append(f"{name}: pytest-fairness reads no environment variable of this name{hint}")
+    if errors:
+        raise pytest.UsageError("\n".join(errors))
+
+
+def _suggestion(name: str, prefix: str, known: Sequence[str]) -> str:
+    """Return a hint for the message: the most similar known name, or all known names."""
+    # Names are compared without their common prefix.
+    near = nearest(name[len(prefix) :], [known_name.removeprefix(prefix) for known_name in known])
+    return f": did you mean {prefix + near!r}?" if near else f"; the valid names are {', '.join(known)}"
+
+
+def _is_declared(config: pytest.Config, name: str) -> bool:
+    try:
+        config.getini(name)
+    except ValueError:
+        return False
+    return True
+
+
+# Paths relative to a folder, as messages, node ids and commands show them.
+
+
+def relative_path(path: PurePath, start: PurePath) -> PurePath:
+    """Return the path from a folder to another path; the path itself if it is on another drive of Windows."""
+    try:
+        return Path(os.path.relpath(path, start))
+    except ValueError:
+        return path
+
+
+# Shell commands that messages suggest; they work in the folder in which pytest was started.
+
+
+def accept_command(
+    config: pytest.Config,
+    settings: RunSettings,
+    nodeid: str,
+    *,
+    uses_default_target: bool,
+    replay: bool,
+    replaces: bool,
+) -> str:
+    """Return the command that makes a new baseline of an item or a file.
+
+    Args:
+        config: pytest's configuration.
+        settings: the run's settings.
+        nodeid: node id of the item, or path of the file.
+        uses_default_target: whether this run uses the default target, which the command must then name.
+        replay: whether the command must contain `--fairness-replay`.
+        replaces: whether there is a baseline to replace; the command then contains `--fairness-reason`.
+    """
+    options = accept_options(config, settings, uses_default_target=uses_default_target, replay=replay)
+    command = rebaseline_command([nodeid], options, root_from_here(config)) or []
+    return shell_line(with_reason(command) if replaces else command)
+
+
+def export_command(config: pytest.Config, settings: RunSettings, path: Path) -> str:
+    """Return the command that exports the recorded answers of a probe file."""
+    here = config.invocation_params.dir
+    command = ["python", "-m", "pytest_fairness", "export", str(relative_path(path, here))]
+    store = settings.store
+    if store != here / DEFAULT_STORE:
+        command += ["--store", str(relative_path(store, here) if isinstance(store, Path) else store)]
+    return shell_line(command)
+
+
+def accept_options(
+    config: pytest.Config, settings: RunSettings, *, uses_default_target: bool, replay: bool = False
+) -> list[str]:
+    """Return the options with which a suggested command has the same settings as this run, without secrets.
+
+    Args:
+        config: pytest's configuration.
+        settings: the run's settings.
+        uses_default_target: whether this run uses the default target, which the command must then name.
+        replay: whether the command must contain `--fairness-replay`, so that it reuses the answers of this run.
+    """
+    options = []
+    if (inipath := _other_inipath(config, settings.probes)) is not None:
+        options += ["-c", str(inipath)]
+    if config.getoption("rootdir"):
+        options += ["--rootdir", config.getoption("rootdir")]
+    for setting in config.getoption("override_ini") or ():
+        options += ["-o", _public_setting(setting)]
+    if config.getoption("markexpr"):
+        # Otherwise an expression in the ini file could deselect the items.
+        options += ["-m", config.getoption("markexpr")]
+    for target in config.getoption("fairness_target"):
+        if target.strip():
+            options += ["--fairness-target", public_address(target)]
+    if uses_default_target:
+        options += ["--fairness-target", settings.target]
+    if url := config.getoption("fairness_base_url"):
+        options += ["--fairness-base-url", public_address(url)]
+    if trials := config.getoption("fairness_trials"):
+        options += ["--fairness-trials", trials]
+    if replay:
+        options.append("--fairness-replay")
+    return options
+
+
+def _public_setting(setting: str) -> str:
+    """Return a setting `NAME=VALUE` without secrets, because reports show the suggested command."""
+    name, equals, value = setting.partition("=")
+    if name.strip() in ("fairness_http_headers", "fairness_api_headers"):
+        return f"{name}{equals}…"
+    return f"{name}{equals}{public_address(value)}" if "://" in value else setting
+
+
+def _other_inipath(config: pytest.Config, probes: tuple[Path, ...]) -> PurePath | None:
+    """Return the ini file that a command must name; `None` if there is none, or if pytest finds it by itself."""
+    if config.inipath is None:
+        return None
+    if config.getoption("inifilename"):
+        return Path(config.getoption("inifilename"))
+    elsewhere = any(not path.is_relative_to(config.rootpath) for path in probes)
+    return relative_path(config.inipath, config.invocation_params.dir) if elsewhere else None

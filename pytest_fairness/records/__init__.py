@@ -17,37 +17,50 @@ from pytest_fairness.records.answers import (
     RowsWithoutGroup,
     Status,
 )
-from pytest_fairness.records.effects import Effect, Size
-from pytest_fairness.records.measurements import (
-    Comparison,
-    Concern,
-    Interval,
-    Measurement,
-    Pair,
-    Reversal,
-    SharedChange,
-)
-from pytest_fairness.records.plain_json import MAX_LINE, Json, json_text, json_value, without_nonfinite
 from pytest_fairness.records.requests import (
     CALLED,
+    MAX_LINE,
     NOT_CALLED,
     SAMPLING_PARAMETERS,
     TOO_LONG,
     AnswerFormat,
+    Json,
     Message,
     NumberFormat,
     Prompt,
+    Reply,
     Request,
     Response,
     Sampling,
     Selection,
+    ToolCall,
+    calls_in,
     is_block,
     is_thought,
+    json_text,
+    json_value,
+    reply_in,
+    reply_of,
     thoughts_of,
+    unknown_keys,
     with_thoughts,
+    without_nonfinite,
 )
-from pytest_fairness.records.results import ItemResult, Verdict, VerdictName, outcome_of
-from pytest_fairness.records.tool_calls import Reply, ToolCall, calls_in, reply_in, reply_of, unknown_keys
+from pytest_fairness.records.results import (
+    Comparison,
+    Concern,
+    Effect,
+    Interval,
+    ItemResult,
+    Measurement,
+    Pair,
+    Reversal,
+    SharedChange,
+    Size,
+    Verdict,
+    VerdictName,
+    outcome_of,
+)
 
 __all__ = [
     "CALLED",

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
 
-from pytest_fairness.records.plain_json import Json
-from pytest_fairness.records.requests import with_thoughts
+from pytest_fairness.records.requests import Json, with_thoughts
 
 
 class Status(StrEnum):

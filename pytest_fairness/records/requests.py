@@ -1,15 +1,18 @@
-"""Requests to targets, and their responses."""
+"""Requests to targets, their responses, tool calls, and the JSON values in all of them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
-from pytest_fairness.records.plain_json import Json
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
+# Requests to targets, and their responses.
 
 SAMPLING_PARAMETERS = ("temperature", "top_p", "max_tokens", "seed")
 """Names of the sampling parameters that `Sampling` has as attributes."""
@@ -303,3 +306,234 @@ class Prompt:
     choices: tuple[str, ...] = ()
     number: NumberFormat | None = None
     selection: Selection | None = None
+
+
+# Tool calls of a model, the form in which they are stored, and functions that read them from messages of APIs.
+
+_MESSAGE_KEYS = frozenset(
+    {
+        *("content", "tool_calls", "role", "name", "id", "type", "refusal", "annotations", "audio", "parsed"),  # OpenAI
+        *("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "images", "prefix"),
+        *(
+            "model",
+            "stop_reason",
+            "stop_sequence",
+            "stop_details",
+            "usage",
+            "container",
+            "context_management",
+        ),  # Anthropic
+        *("additional_kwargs", "response_metadata", "usage_metadata", "invalid_tool_calls", "example"),  # LangChain
+        "provider_specific_fields",  # LiteLLM
+    }
+)
+"""Keys of messages of APIs and client libraries."""
+
+
+Json = Any
+"""Any value that `json.dumps` accepts."""
+
+
+class ToolCall(NamedTuple):
+    """Call of a tool.
+
+    Attributes:
+        name: name of the tool.
+        arguments: the arguments as a JSON object; if the model wrote no valid JSON object, the text that it wrote.
+    """
+
+    name: str
+    arguments: Json
+
+    @property
+    def arguments_text(self) -> str:
+        """Return the arguments as JSON text; invalid arguments are the text that the model wrote."""
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments, ensure_ascii=False)
+
+
+class Reply(NamedTuple):
+    """A model's message: its text, which may be empty, and its tool calls."""
+
+    text: str
+    calls: tuple[ToolCall, ...]
+
+    @property
+    def calls_as_json(self) -> str:
+        """Return the tool calls as JSON, the form of `Response.tool_calls`."""
+        return json.dumps([call._asdict() for call in self.calls], ensure_ascii=False)
+
+    @property
+    def as_json(self) -> str:
+        """Return the message as JSON, from which `reply_in` makes an equal reply."""
+        calls = [call._asdict() for call in self.calls]
+        return json.dumps({"content": self.text, "tool_calls": calls}, ensure_ascii=False)
+
+    @property
+    def shown(self) -> str:
+        """Return the message as reports show it: its text, and a line for each tool call."""
+        calls = [f"tool call: {call.name} {call.arguments_text}" for call in self.calls]
+        return "\n".join([*([self.text] if self.text else []), *calls])
+
+
+def reply_of(message: Json) -> Reply:
+    """Return the text and the tool calls of a model's message.
+
+    Args:
+        message: JSON data in one of two forms. OpenAI's API: an object with `content`, `tool_calls` or both; tool calls
+            may also be objects with `name` and `arguments`. Anthropic's API: an object whose `content` is a list of
+            blocks, or this list.
+
+    Raises:
+        ValueError: `message` has another form. The error's text has no subject; the caller adds one (`the answer`).
+    """
+    if isinstance(message, list):
+        message = {"content": message}
+    if not isinstance(message, dict) or message.keys().isdisjoint(("content", "tool_calls")):
+        keys = f" (keys found: {', '.join(map(str, message))})" if isinstance(message, dict) and message else ""
+        raise ValueError(f"is not an object with `content` or `tool_calls`{keys}")
+    content, calls = message.get("content"), message.get("tool_calls") or []
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    if not isinstance(calls, list):
+        raise ValueError("has `tool_calls` that are not a list")  # noqa: TRY004 - the content of a document is wrong
+    used = [*calls, *(block for block in blocks if block.get("type") == "tool_use")]
+    texts = [block["text"] for block in blocks if isinstance(block.get("text"), str) and not is_thought(block)]
+    text = content if isinstance(content, str) else "".join(texts)
+    return Reply(with_thoughts(text, thoughts_of(message)), tuple(map(_call, used)))
+
+
+def unknown_keys(message: Json) -> list[str]:
+    """Return the keys of an object that no message has; keys without a value are left out.
+
+    Text or calls under such a key would be overlooked.
+    """
+    given = message if isinstance(message, dict) else {}
+    return [str(key) for key, value in given.items() if key not in _MESSAGE_KEYS and value not in (None, "", [], {})]
+
+
+def reply_in(text: str) -> Reply | None:
+    """Return the reply in JSON text; `None` if the text is no JSON, or holds no message of a model."""
+    try:
+        return reply_of(json.loads(text))
+    except (ValueError, RecursionError):
+        return None
+
+
+def calls_in(text: str | None) -> tuple[ToolCall, ...]:
+    """Return the tool calls in JSON that `Reply.calls_as_json` returned; an empty tuple for `None`."""
+    return tuple(ToolCall(call["name"], call["arguments"]) for call in json.loads(text or "[]"))
+
+
+def _call(written: Json) -> ToolCall:
+    called = written.get("function", written) if isinstance(written, dict) else None
+    name = called.get("name") if isinstance(called, dict) else None
+    if not isinstance(called, dict) or not isinstance(name, str):
+        raise ValueError("has a tool call without the name of a tool")  # noqa: TRY004 - as above
+    return ToolCall(name, _arguments(called.get("arguments", called.get("input", called.get("args")))))
+
+
+def _arguments(written: Json) -> Json:
+    """Return the arguments as a JSON object, or as text if they are no object."""
+    if written is None or (isinstance(written, str) and not written.strip()):
+        return {}  # some servers write no text for a call without arguments
+    if isinstance(written, str):
+        try:
+            parsed = json.loads(written)
+        except (ValueError, RecursionError):
+            return written
+        return parsed if isinstance(parsed, dict) else written
+    return written if isinstance(written, dict) else json.dumps(written, ensure_ascii=False)
+
+
+# Type of JSON values, and functions for JSON values.
+
+MAX_LINE = 32 * 1024**2
+"""Maximum number of bytes of a line in a file of answers or data. The longest answer that is accepted by default fits
+into a line even if every character is escaped."""
+
+_UNCHANGED = frozenset({str, int, bool, type(None)})
+
+
+def json_text(value: Json) -> str:
+    """Return the value as JSON text, which may contain `NaN` and `Infinity`; four times as fast as `json.dumps`."""
+    try:
+        return to_json(value, inf_nan_mode="constants").decode()
+    except PydanticSerializationError:  # a text with half of a surrogate pair, which UTF-8 cannot hold
+        return json.dumps(value)
+
+
+def json_value(text: str) -> Json:
+    """Return the value of a JSON text that `json_text` returned; twice as fast as `json.loads`.
+
+    Raises:
+        json.JSONDecodeError: the text is not JSON.
+    """
+    try:
+        return from_json(text)
+    except ValueError:  # an escaped half of a surrogate pair, or an error that `json` describes in more detail
+        return json.loads(text)
+
+
+def fields_of(record: Any) -> dict[str, Json]:
+    """Return the fields of a dataclass by name; unlike `dataclasses.asdict`, do not copy the values."""
+    return {field.name: getattr(record, field.name) for field in fields(record)}
+
+
+def without_nonfinite(value: Json) -> Json:
+    """Return the value as JSON can hold it: `None` for NaN and infinities, texts as keys, and lists for tuples."""
+    # Texts, whole numbers and dictionaries are most of a report. They are recognised without a further call, and
+    # without `isinstance` of an abstract class, which takes longer.
+    if type(value) in _UNCHANGED:
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if type(value) is dict or isinstance(value, Mapping):
+        return {str(key): item if type(item) in _UNCHANGED else without_nonfinite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [item if type(item) in _UNCHANGED else without_nonfinite(item) for item in value]
+    return value
+
+
+# JSONPaths, which select parts of JSON documents (RFC 9535).
+
+
+class JsonPath:
+    """Compiled JSONPath.
+
+    Args:
+        text: the path, such as `$.choices[0].message.content`.
+
+    Attributes:
+        single: whether the path can match only one value: it has no wildcard, slice, filter or `..`.
+
+    Raises:
+        ValueError: the text is not one JSONPath; the message says why, without the path.
+    """
+
+    def __init__(self, text: str) -> None:
+        import jsonpath  # the import takes 0.1 s
+
+        if not text.startswith("$"):
+            raise ValueError("it does not begin with $")
+        try:
+            path = jsonpath.compile(text)
+        except jsonpath.JSONPathError as error:
+            raise ValueError(str(error).splitlines()[0]) from error
+        if not isinstance(path, jsonpath.JSONPath):
+            raise ValueError("it contains several JSONPaths; write only one")  # noqa: TRY004 - the text is wrong
+        self._path, self._errors = path, (jsonpath.JSONPathError, RecursionError)
+        self.single = path.singular_query()
+
+    def find(self, document: Json) -> list[Json]:
+        """Return the values that the path matches; an empty list if it matches none.
+
+        Raises:
+            ValueError: the document is nested too deeply.
+        """
+        try:
+            return list(self._path.findall(document))
+        except self._errors as error:
+            raise ValueError("nested too deeply") from error
+
+
+compiled_path = lru_cache(JsonPath)
+"""Function that returns a compiled JSONPath; equal paths are compiled once."""

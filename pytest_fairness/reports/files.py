@@ -1,18 +1,28 @@
-"""Reading and writing of report files; the suffix selects the format."""
+"""Report files: reading, writing, and the comparison of two reports."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Literal
 
 from pytest_fairness import extensions
-from pytest_fairness.atomic import replace_file
-from pytest_fairness.errors import FairnessError
-from pytest_fairness.records import Json
+from pytest_fairness.errors import FairnessError, counted
+from pytest_fairness.records import Interval, Json, VerdictName
 from pytest_fairness.reports import markdown
-from pytest_fairness.reports.ci.annotations import code_quality
+from pytest_fairness.reports.findings import sided_words
+from pytest_fairness.reports.formatting import cut_middle, number, printable, signed, text_table, with_interval
+from pytest_fairness.reports.markdown import code_quality, escaped
+from pytest_fairness.reports.markdown import table as markdown_table
+from pytest_fairness.reports.report_items import WORST_FIRST, Item, verdict_word
+from pytest_fairness.resources import replace_file
+from pytest_fairness.stats import intervals
+
+# Reading and writing of report files; the suffix selects the format.
 
 SUFFIXES = (".json", ".html", ".md")
 CODE_QUALITY = ".codequality.json"
@@ -44,10 +54,10 @@ def require_writable(path: Path, option: str = "--fairness-report") -> None:
         raise FairnessError(f"{option} {path.name}: the suffix selects the format and must be one of {known}.")
     if path.suffix.lower() == ".html":
         # Deferred: templates and charts take time to import, and few runs write an HTML report.
-        from pytest_fairness.reports.html import page
+        from pytest_fairness.reports import html
 
         try:
-            page.require_extra()
+            html.require_extra()
         except FairnessError as error:
             raise FairnessError(f"{option} {path.name}: {error}") from error
 
@@ -145,3 +155,209 @@ def _whole_number(digits: str) -> float:
 def schema_text() -> str:
     """Return the JSON Schema of the JSON report."""
     return (files("pytest_fairness.reports") / "report.schema.json").read_text("utf-8")
+
+
+# Comparison of two report documents.
+
+State = Literal["worse", "new", "removed", "better", "value changed", "unchanged"]
+"""State of an item in the new run.
+
+`worse` and `better` refer to the verdict. `value changed` means that the verdict is the same, but the 95 % confidence
+interval of the difference excludes 0.
+"""
+
+ORDER: Sequence[State] = ("worse", "new", "removed", "value changed", "better", "unchanged")
+"""Order in which items are listed."""
+
+FACTS = ("target", "target_version", "commit", "tool", "started", "seconds")
+"""Keys of facts about runs in the report document. Reports of earlier versions lack some facts."""
+NAMES = {
+    "target_version": "version of the target",
+    "prompt_tokens": "prompt tokens",
+    "completion_tokens": "completion tokens",
+    "cost": "cost",
+    "oldest_reused": "oldest reused answer",
+    "known": "known failures",
+}
+"""Names of facts by key.
+
+A fact that is not listed is shown by its key; if it is a fact about requests, by `requests` and its key.
+"""
+COUNTS = ("total", "passed", "failed", "inconclusive", "errors", "known")
+
+
+@dataclass(frozen=True)
+class ItemComparison:
+    """Comparison of one item between two runs.
+
+    Attributes:
+        probe, id: name of the probe and id of the item.
+        state: how the item changed.
+        old, new: the item in the old and the new report document; `None` if it is absent there.
+        difference: new value minus old value; `None` if a value is missing.
+        interval: 95 % confidence interval of the difference, as if the runs were independent; `None` if a value or
+            a standard error is missing.
+    """
+
+    probe: str
+    id: str
+    state: State
+    old: Item | None
+    new: Item | None
+    difference: float | None
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """Comparison of two runs.
+
+    Attributes:
+        items: all items of both runs, ordered by state.
+        facts: targets, dates, counts and requests of both runs; each fact has a name, an old value and a new value.
+    """
+
+    items: Sequence[ItemComparison]
+    facts: Sequence[tuple[str, Json, Json]]
+
+    def count(self, state: State) -> int:
+        """Return the number of items with this state."""
+        return sum(item.state == state for item in self.items)
+
+    @property
+    def changed_items(self) -> Sequence[ItemComparison]:
+        """Return the items that changed, appeared or disappeared."""
+        return [item for item in self.items if item.state != "unchanged"]
+
+
+def compare(old: Mapping[str, Json], new: Mapping[str, Json]) -> RunComparison:
+    """Return the comparison of two report documents, whose items are matched by probe and id."""
+    old_items, new_items = (
+        {(item["probe"], item["id"]): item for item in document["items"]} for document in (old, new)
+    )
+    items = [_change(*key, old_items.get(key), new_items.get(key)) for key in sorted({*old_items, *new_items})]
+    facts: list[tuple[str, Json, Json]] = [
+        *((NAMES.get(name, name), old.get(name), new.get(name)) for name in FACTS),
+        *((NAMES.get(name, name), old["summary"].get(name, 0), new["summary"].get(name, 0)) for name in COUNTS),
+        *(
+            (NAMES.get(name, f"requests {name}"), count, new["requests"][name])
+            for name, count in old["requests"].items()
+            if name != "failures"  # their number is a fact of its own
+        ),
+    ]
+    return RunComparison(sorted(items, key=_sort_key), facts)
+
+
+def _change(probe: str, name: str, old: Item | None, new: Item | None) -> ItemComparison:
+    if old is None or new is None:
+        return ItemComparison(probe, name, "new" if old is None else "removed", old, new, None, None)
+    difference, interval = _difference(old, new)
+    ranks = [WORST_FIRST.index(VerdictName(item["verdict"])) for item in (old, new)]
+    state: State = "unchanged"
+    if ranks[0] != ranks[1]:
+        state = "worse" if ranks[1] < ranks[0] else "better"
+    elif interval is not None and not interval[0] <= 0 <= interval[1]:
+        state = "value changed"
+    return ItemComparison(probe, name, state, old, new, difference, interval)
+
+
+def _difference(old: Item, new: Item) -> tuple[float | None, Interval | None]:
+    if old["value"] is None or new["value"] is None:
+        return None, None
+    difference = float(new["value"] - old["value"])
+    if old["standard_error"] is None or new["standard_error"] is None:
+        return difference, None
+    return difference, intervals.interval(difference, math.hypot(old["standard_error"], new["standard_error"]))
+
+
+def _sort_key(item: ItemComparison) -> tuple[int, int, str, str]:
+    verdict = WORST_FIRST.index(VerdictName(item.new["verdict"])) if item.new else len(WORST_FIRST)
+    return ORDER.index(item.state), verdict, item.probe, item.id
+
+
+# Output of the command `compare`: a comparison of two runs as terminal text, Markdown and HTML.
+
+HEADINGS = ("item", "change", "verdict", "old", "new", "difference [95 %]")
+INDENT = "  "
+
+
+def comparison_text(comparison: RunComparison, width: int = 100) -> str:
+    """Return a table of the changed items and a table of facts about both runs, at most `width` columns wide."""
+    lines = [_headline(comparison), ""]
+    if comparison.changed_items:
+        # Each item has a line of its own, so that a narrow terminal cuts no value.
+        names, rows = zip(*((name, cells) for name, *cells in map(_cells, comparison.changed_items)), strict=True)
+        heading, *values = text_table([HEADINGS[1:], *rows], width - len(INDENT), right=(2, 3))
+        lines.append(INDENT + heading)
+        for name, line in zip(names, values, strict=True):
+            lines += [cut_middle(name, width), INDENT + line]
+        lines.append("")
+    facts = [(name, _fact(old), _fact(new)) for name, old, new in comparison.facts]
+    lines += text_table([("", "old", "new"), *facts], width)
+    return "\n".join(lines) + "\n"
+
+
+def comparison_markdown(comparison: RunComparison) -> str:
+    """Return the comparison as Markdown."""
+    lines = ["## Fairness: comparison of two runs", "", _headline(comparison), ""]
+    if comparison.changed_items:
+        lines += [
+            *markdown_table(HEADINGS, ([escaped(cell) for cell in _cells(item)] for item in comparison.changed_items)),
+            "",
+        ]
+    facts = [[escaped(cell) for cell in (name, _fact(old), _fact(new))] for name, old, new in comparison.facts]
+    summary = "<summary>Facts about the two runs</summary>"
+    lines += ["<details>", summary, "", *markdown_table(("", "old", "new"), facts)]
+    return "\n".join([*lines, "", "</details>"]) + "\n"
+
+
+def comparison_html(comparison: RunComparison) -> str:
+    """Return the comparison as a self-contained HTML page.
+
+    Raises:
+        FairnessError: the extra `report` is not installed.
+    """
+    from pytest_fairness.reports.charts import Table
+    from pytest_fairness.reports.html import render
+    from pytest_fairness.reports.html_items import clean
+
+    rows = [[clean(cell) for cell in _cells(item)] for item in comparison.changed_items]
+    facts = [[name, *(clean(_fact(value)) for value in values)] for name, *values in comparison.facts]
+    return render(
+        "compare.html.j2",
+        headline=_headline(comparison),
+        changed=Table(HEADINGS, rows),
+        facts=Table(("", "old", "new"), facts),
+    )
+
+
+def _headline(comparison: RunComparison) -> str:
+    counts = [f"{comparison.count(state)} {state}" for state in ORDER if comparison.count(state)]
+    return (
+        f"{counted(len(comparison.items), 'item')}: {', '.join(counts)}"
+        if comparison.items
+        else "Neither run has items"
+    )
+
+
+def _cells(item: ItemComparison) -> tuple[str, ...]:
+    difference = "" if item.difference is None else with_interval(signed(item.difference), item.interval)
+    words = [_significant_words(side) for side in (item.old, item.new) if side]
+    if len(words) == 2 and any(words):
+        # Two runs with the same number of significant words may have different words.
+        old_words, new_words = words
+        difference += f" ({counted(len(new_words - old_words), 'new word')}, {len(old_words - new_words)} gone)"
+    verdicts = dict.fromkeys(verdict_word(side).partition(" ")[2] for side in (item.old, item.new) if side)
+    old, new = ("" if side is None else number(side["value"]) for side in (item.old, item.new))
+    return (printable(f"{item.probe} {item.id}"), item.state, " → ".join(verdicts), old, new, difference)
+
+
+def _significant_words(item: Item) -> set[str]:
+    """Return the significant words of an item that counts words; an empty set for other items."""
+    return {str(word.get("word")) for word in sided_words(item["details"])["words"]}
+
+
+def _fact(value: Json) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return number(value) if value is None or isinstance(value, float) else printable(str(value))

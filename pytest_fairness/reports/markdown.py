@@ -1,40 +1,38 @@
-"""Markdown report for comments on pull requests and for the page of a CI job.
-
-Text from models and probes is escaped, so that it adds no formatting, HTML, mentions or links.
-"""
+"""Markdown report, and reports inside a CI service: comment on a pull request, job summary, annotations."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
+import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
+from pathlib import Path
+from typing import NamedTuple
 
-from pytest_fairness.plurals import counted
-from pytest_fairness.records import Json
-from pytest_fairness.reports import run_notes
-from pytest_fairness.reports.document import reused_age, reused_answers
-from pytest_fairness.reports.formatting import escaped as without_control_characters
-from pytest_fairness.reports.formatting import number, printable, signed, with_interval, without_commands
-from pytest_fairness.reports.items import intersections, target_table, variant_results
-from pytest_fairness.reports.items.effects import effect_text, largest_first, p_text, size_of
-from pytest_fairness.reports.items.findings import expectation
-from pytest_fairness.reports.items.report_items import (
-    SAME_ANSWERS,
-    Item,
-    acceptances,
-    change_suffix,
-    grown_words,
-    is_same_answers,
-    known_failures,
-    outcome,
-    placebo_text,
-    reason,
-    served_model_changes,
-    severity,
-    tolerated_worsenings,
+from pytest_fairness.errors import FairnessError, counted
+from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.reports import report_items
+from pytest_fairness.reports.document import reused_age, reused_answers, texts_of_notes
+from pytest_fairness.reports.findings import accept_command, expectation, finding, top_contributors
+from pytest_fairness.reports.formatting import (
+    cut,
+    number,
+    printable,
+    shell_lines,
+    signed,
+    with_interval,
+    without_commands,
 )
-from pytest_fairness.reports.items.top_contributors import top_contributors
-from pytest_fairness.reports.text_layout import cut
+from pytest_fairness.reports.formatting import escaped as without_control_characters
+from pytest_fairness.reports.report_items import KNOWN, NO_LONGER_FAILS, SAME_ANSWERS, UNEXPECTED_PASS, Item
+
+# Markdown report for comments on pull requests and for the page of a CI job.
+#
+# Text from models and probes is escaped, so that it adds no formatting, HTML, mentions or links.
 
 MAX_LENGTH = 65_536
 """Maximum number of characters of a comment on GitHub."""
@@ -75,9 +73,11 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 def _worse_by(item: Item) -> str:
     """Return the change from the baseline (`+0.1` or `3 words grew`) with its interval; empty without a comparison."""
     change = item["change"]
-    if not change or is_same_answers(item):
+    if not change or report_items.is_same_answers(item):
         return SAME_ANSWERS if change else ""
-    return with_interval(grown_words(item) or signed(change["value"]), change["interval"]) + change_suffix(item)
+    return with_interval(
+        report_items.grown_words(item) or signed(change["value"]), change["interval"]
+    ) + report_items.change_suffix(item)
 
 
 def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
@@ -87,11 +87,11 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
         document: the report document.
         max_length: maximum number of characters; rows that do not fit are replaced by their number.
     """
-    items = sorted(document["items"], key=severity)
+    items = sorted(document["items"], key=report_items.severity)
     several_probes = len({item["probe"] for item in items}) > 1
-    measured = largest_first([item for item in items if outcome(item) == "measured"])
-    not_passed = [item for item in items if outcome(item) not in ("passed", "measured")]
-    passed = [item for item in items if outcome(item) == "passed"]
+    measured = report_items.largest_first([item for item in items if report_items.outcome(item) == "measured"])
+    not_passed = [item for item in items if report_items.outcome(item) not in ("passed", "measured")]
+    passed = [item for item in items if report_items.outcome(item) == "passed"]
     text = MarkdownText(max_length)
     text.add(*_headline(document), "")
     if not_passed:
@@ -103,21 +103,23 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
         cells = (_measured_cells(item, methods.get(item["audit"], {}), several_probes) for item in measured)
         text.add_rows(table(MEASURED_HEADINGS, cells), 2)
         text.add("")
-    names, items_by_target = target_table.items_by_target(document)
+    names, items_by_target = report_items.items_by_target(document)
     if len(names) > 1 and not measured:
         rows = [
             [escaped(title), *(_target_cell(own[name]) if name in own else "" for name in names)]
             for title, own in items_by_target
         ]
-        rows.append(["", *(target_table.passed(document, name) for name in names)])
+        rows.append(["", *(report_items.passed_items(document, name) for name in names)])
         lines = table(["item", *(escaped(f"@{name}") for name in names)], rows)
         _add_folded(text, "Audits by target", lines, needed=2)
     if passed:
         lines = table(HEADINGS, (_cells(item, several_probes) for item in passed))
         _add_folded(text, f"{len(passed)} passed", lines, needed=2)
-    if notes := [*tolerated_worsenings(passed), *_no_longer_failing(passed)]:
+    if notes := [*report_items.tolerated_worsenings(passed), *_no_longer_failing(passed)]:
         text.add_rows([*(f"- {escaped(note)}" for note in notes), ""], 1)
-    contributors = [line for item in items if outcome(item) == "failed" for line in _contributors(item, several_probes)]
+    contributors = [
+        line for item in items if report_items.outcome(item) == "failed" for line in _contributors(item, several_probes)
+    ]
     _add_folded(text, "Intersections", _intersections(items))
     _add_folded(text, "Top contributors to the failures", contributors)
     _add_folded(text, "Who accepted the baselines", _acceptances(items))
@@ -138,18 +140,18 @@ def _add_folded(text: MarkdownText, title: str, lines: Sequence[str], needed: in
 def _acceptances(items: Sequence[Item]) -> list[str]:
     rows = [
         [escaped(cell) for cell in (date, by, reason, cut(", ".join(ids), MAX_REASON))]
-        for date, by, reason, ids in acceptances(items)
+        for date, by, reason, ids in report_items.acceptances(items)
     ]
     return table(("date", "accepted by", "reason", "items"), rows) if rows else []
 
 
 def _intersections(items: Sequence[Item]) -> list[str]:
     lines: list[str] = []
-    for cell_table in intersections.tables(items):
+    for cell_table in report_items.intersection_tables(items):
         rows = [[escaped(head), *(escaped(cell.text) for cell in cells)] for head, cells in cell_table.rows]
         columns = [escaped(name) for name in cell_table.columns]
         lines += [f"**{escaped(cell_table.title)}**", "", *table(columns, rows), ""]
-    return [*lines, intersections.LEGEND] if lines else []
+    return [*lines, report_items.INTERSECTION_LEGEND] if lines else []
 
 
 def _no_longer_failing(items: Sequence[Item]) -> list[str]:
@@ -160,7 +162,7 @@ def _variants(items: Sequence[Item], several_probes: bool) -> list[str]:
     return [
         f"- **{_cells(item, several_probes)[0]}**, {escaped(sentence)}"
         for item in items
-        for sentence in variant_results.sentences(item)
+        for sentence in report_items.variant_sentences(item)
     ]
 
 
@@ -265,11 +267,13 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
         return [f"## Fairness: {title}", "", f"Target: {escaped(document['target'])}.", *_notes(document)]
     checks = counted(total, "check")
     title = f"{bad} of {checks} failed" if bad else f"{counts['passed']} of {checks} passed"
-    if known := known_failures(document["items"]):
+    if known := report_items.known_failures(document["items"]):
         title = f"{title}, {known}"
     if reused := reused_answers(document):
         title = f"{title}; {reused}"
-    changes = [line for change in served_model_changes(document["items"]) for line in ("", escaped(change))]
+    changes = [
+        line for change in report_items.served_model_changes(document["items"]) for line in ("", escaped(change))
+    ]
     return [
         f"## Fairness: {escaped(title)}",
         "",
@@ -280,31 +284,37 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
 
 
 def _notes(document: Mapping[str, Json]) -> list[str]:
-    return [line for text in run_notes.texts(document) for line in ("", f"> {SIGNS['error']} {escaped(text)}")]
+    return [line for text in texts_of_notes(document) for line in ("", f"> {SIGNS['error']} {escaped(text)}")]
 
 
 def _cells(item: Item, several_probes: bool) -> list[str]:
     name = escaped(f"{item['probe']} {item['id']}" if several_probes else item["id"])
     baseline = (item["baseline"] or {}).get("value")
-    known = "known " if outcome(item) == "known" else ""
-    verdict = f"{SIGNS[outcome(item)]} {known}{item['verdict']}"
-    placebo = f" (placebo {text})" if (text := placebo_text(item)) else ""
+    known = "known " if report_items.outcome(item) == "known" else ""
+    verdict = f"{SIGNS[report_items.outcome(item)]} {known}{item['verdict']}"
+    placebo = f" (placebo {text})" if (text := report_items.placebo_text(item)) else ""
     return [name, verdict, f"{number(item['value'])}{placebo}", number(baseline), _worse_by(item)]
 
 
 def _measured_cells(item: Item, method: Mapping[str, Json], several_probes: bool) -> list[str]:
     value = with_interval(number(item["value"]), item["interval"])
     explanation = (item.get("effect") or {}).get("description") or method.get("no_effect_size", "")
-    cells = (size_of(item) or "-", value, p_text(item), effect_text(item), explanation)
+    cells = (
+        report_items.size_of(item) or "-",
+        value,
+        report_items.p_text(item),
+        report_items.effect_text(item),
+        explanation,
+    )
     return [_cells(item, several_probes)[0], *map(escaped, cells)]
 
 
 def _target_cell(item: Item) -> str:
-    return f"{SIGNS[outcome(item)]} {number(item['value'])}"
+    return f"{SIGNS[report_items.outcome(item)]} {number(item['value'])}"
 
 
 def _reason(item: Item) -> str:
-    text = printable("; ".join([*expectation(item), reason(item)]))
+    text = printable("; ".join([*expectation(item), report_items.shown_reason(item)]))
     return escaped(text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}…")
 
 
@@ -333,3 +343,264 @@ def _footer(document: Mapping[str, Json]) -> str:
         f"<sub>{escaped(document['tool'])}, {escaped(when + version + commit)}; {requests['sent']:,} requests sent, "
         f"{requests['reused']:,} reused{reused_age(document)}{failed}{tokens}{cost}</sub>"
     )
+
+
+# Comment on a pull request: the result in words, the failed items, and the command that accepts new values.
+
+MARKER = "<!-- pytest-fairness -->"
+"""First line of the comment, by which a workflow finds the comment of an earlier run."""
+SHOWN = 10
+MAX_FINDING = 300
+LINE_WIDTH = 100
+
+_SENTENCES: Mapping[str, str] = {
+    VerdictName.REGRESSION: "got worse",
+    VerdictName.OVER_LIMIT: "over the limit",
+    VerdictName.STALE_BASELINE: "with a stale baseline",
+    VerdictName.NO_BASELINE: "without a baseline",
+    VerdictName.ERROR: "without a result",
+    VerdictName.NOT_MEASURABLE: "not measurable",
+    UNEXPECTED_PASS: "passing although marked xfail",
+    VerdictName.INCONCLUSIVE: "inconclusive",
+    KNOWN: "failing as expected",
+    NO_LONGER_FAILS: "passing although marked xfail",
+    VerdictName.PASS: "passed",
+}
+
+
+def github_comment(document: Mapping[str, Json], options: Sequence[str] = (), root: str = "") -> str:
+    """Return the comment on a pull request, in Markdown.
+
+    Args:
+        document: the report document.
+        options: options of the suggested command, which select the same requests as this run.
+        root: path from the user's working directory to pytest's rootdir, such as `..`.
+    """
+    items = sorted(document["items"], key=report_items.severity)
+    worse = [
+        item for item in items if report_items.outcome(item) == "failed" and item["verdict"] != VerdictName.NO_BASELINE
+    ]
+    lines = [
+        MARKER,
+        f"### {_comment_headline(items, escaped(reused_answers(document)))}",
+        "",
+        f"Audited: {escaped(document['target'])}. {_sentence(items)}",
+        "",
+    ]
+    lines += _failure_table(worse, document)
+    lines += _errors(items)
+    command = accept_command(items, options, root)
+    if command is not None:
+        text = "To accept the current values as the new baseline, run this and commit the baselines:"
+        lines += [text, code("\n".join(shell_lines(command, LINE_WIDTH))), ""]
+    lines += ["<details>", "<summary>All checks</summary>", ""]
+    tail = ["", "</details>"]
+    used = sum(len(line) + 1 for line in [*lines, *tail])
+    return "\n".join([*lines, report(document, MAX_LENGTH - used).rstrip("\n"), *tail]) + "\n"
+
+
+def _comment_headline(items: Sequence[Item], reused: str) -> str:
+    counts = _counts(items)
+    known = f"; {escaped(text)}" if (text := report_items.known_failures(items)) else ""
+    nothing = reused or ("nothing new got worse" if known else "nothing got worse")
+    failed = sum(
+        report_items.outcome(item) == "failed" and item["verdict"] != VerdictName.NO_BASELINE for item in items
+    )
+    if not items:
+        return f"{SIGNS['error']} Fairness: no audit ran"
+    if failed:
+        return f"{SIGNS['failed']} Fairness: {_of(failed, items)} failed{known}"
+    if errors := sum(report_items.outcome(item) == "error" for item in items):
+        return f"{SIGNS['error']} Fairness: {_of(errors, items)} without a result{known}"
+    if new := counts[VerdictName.NO_BASELINE]:
+        return f"{SIGNS['failed']} Fairness: {_of(new, items)} without a baseline{known}"
+    if inconclusive := counts[VerdictName.INCONCLUSIVE]:
+        return f"{SIGNS['inconclusive']} Fairness: {nothing}; {inconclusive} inconclusive{known}"
+    return f"{SIGNS['passed']} Fairness: {nothing}{known}"
+
+
+def _of(number: int, items: Sequence[Item]) -> str:
+    return f"{number} of {counted(len(items), 'check')}"
+
+
+def _sentence(items: Sequence[Item]) -> str:
+    """Return the number of checks by verdict, in words."""
+    counts = _counts(items)
+    return ", ".join(f"{counts[name]} {words}" for name, words in _SENTENCES.items() if counts[name]) + "."
+
+
+def _counts(items: Sequence[Item]) -> Counter[str]:
+    return Counter(map(report_items.status, items))
+
+
+def _failure_table(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
+    """Return the lines of a table with the findings of the first `SHOWN` items; an empty list without items."""
+    if not items:
+        return []
+    rows = []
+    for item in items[:SHOWN]:
+        method = document["methods"].get(item["audit"], {})
+        text = printable(finding(item, method))
+        text = text if len(text) <= MAX_FINDING else f"{text[:MAX_FINDING]}…"
+        name = f"{method['title']} ({item['audit']})" if method.get("title") else item["id"]
+        rows.append(
+            [
+                f"{SIGNS['failed']} {report_items.verdict_word(item)[2:]}",
+                escaped(name),
+                escaped(text),
+                escaped(item["probe"]),
+            ]
+        )
+    more = [f"… and {len(items) - SHOWN} more, below.", ""] if len(items) > SHOWN else []
+    return [*table(("verdict", "check", "finding", "probe"), rows), "", *more]
+
+
+def _errors(items: Sequence[Item]) -> list[str]:
+    """Return a line for each reason of an error, with the number of checks that have this reason."""
+    reasons: dict[str, int] = defaultdict(int)
+    for item in items:
+        if report_items.outcome(item) == "error":
+            reasons[printable(item["reason"].removeprefix(f"{item['id']}: "))[:MAX_FINDING]] += 1
+    lines = [f"- {SIGNS['error']} {counted(count, 'check')}: {escaped(reason)}" for reason, count in reasons.items()]
+    return [*lines[:SHOWN], ""] if lines else []
+
+
+# Job summary of GitHub Actions, which shows the Markdown report.
+
+VARIABLE = "GITHUB_STEP_SUMMARY"
+MAX_BYTES = 1024 * 1024
+"""Maximum size in bytes of a step's summary; GitHub does not show larger summaries."""
+
+
+def append_step_summary(document: Mapping[str, Json]) -> None:
+    """Append the Markdown report to the file that `$GITHUB_STEP_SUMMARY` names.
+
+    Do nothing if this environment variable is not set, or if the file would have more than `MAX_BYTES` bytes.
+
+    Raises:
+        FairnessError: the file cannot be written.
+    """
+    name = os.environ.get(VARIABLE)
+    if not name:
+        return
+    path = Path(name)
+    try:
+        used = path.stat().st_size if path.exists() else 0
+        text = report(document).encode("utf-8", "backslashreplace")
+        if used + len(text) <= MAX_BYTES:
+            with path.open("ab") as file:
+                file.write(text + b"\n")
+    except OSError as error:
+        raise FairnessError(
+            f"{VARIABLE} {path}: the summary cannot be written ({error.strerror}). Set this environment variable to a "
+            "file that can be written."
+        ) from error
+
+
+# Annotations of failures at lines of files, as GitHub's workflow commands and GitLab's Code Quality report.
+
+MAX_ANNOTATIONS = 10
+"""Maximum number of errors, and of notices, that GitHub shows as annotations for one step."""
+
+FAILING = ("failed", "error")
+"""Outcomes of items that fail the run."""
+
+_SEVERITIES: Mapping[str, str] = {
+    VerdictName.ERROR: "critical",
+    VerdictName.NOT_MEASURABLE: "major",
+    VerdictName.REGRESSION: "major",
+    VerdictName.OVER_LIMIT: "major",
+    VerdictName.STALE_BASELINE: "minor",
+    VerdictName.NO_BASELINE: "minor",
+    UNEXPECTED_PASS: "minor",
+    KNOWN: "info",
+    NO_LONGER_FAILS: "info",
+}
+"""GitLab's severity (info, minor, major, critical or blocker) of each status."""
+
+
+class Annotation(NamedTuple):
+    """Annotation at a line of a file: a failure, or a remark on an item marked `xfail`.
+
+    Attributes:
+        item: the item of the report document.
+        file: path from the root of the repository.
+        line: line in the file, from 1.
+        text: the finding as one line.
+    """
+
+    item: Item
+    file: str
+    line: int
+    text: str
+
+
+def github_commands(document: Mapping[str, Json], folder: str = "") -> list[str]:
+    """Return a workflow command `::error file=…,line=…,title=…::…` for each failure, the worst failure first.
+
+    Items marked `xfail` that fail as expected, or no longer fail, get a `::notice`. Items with the same finding share
+    one command, which states their number. The result has at most `MAX_ANNOTATIONS` errors and as many notices.
+
+    Args:
+        document: the report document.
+        folder: path from the root of the repository to pytest's rootdir.
+    """
+    by_text: dict[str, list[Annotation]] = {}
+    for annotation in _annotations(document, folder):
+        by_text.setdefault(annotation.text, []).append(annotation)
+    commands: dict[str, list[str]] = {"error": [], "notice": []}
+    for same in by_text.values():
+        kind = "error" if report_items.outcome(same[0].item) in FAILING else "notice"
+        commands[kind].append(_command(kind, same[0], len(same)))
+    return [*commands["error"][:MAX_ANNOTATIONS], *commands["notice"][:MAX_ANNOTATIONS]]
+
+
+def code_quality(document: Mapping[str, Json], folder: str = "") -> str:
+    """Return the failures in GitLab's Code Quality format, a JSON list; see `github_commands` for the arguments.
+
+    Items marked `xfail` that fail as expected, or no longer fail, are listed with the severity `info`.
+    """
+    entries = [
+        {
+            "description": f"{_title(annotation.item)}: {annotation.text}",
+            "check_name": f"fairness/{annotation.item['audit']}",
+            # GitLab compares the fingerprints of two branches: they must not contain numbers, which change in each run.
+            "fingerprint": hashlib.sha256(
+                json.dumps([annotation.item["nodeid"], annotation.item["id"], annotation.item["verdict"]]).encode()
+            ).hexdigest(),
+            "severity": _SEVERITIES[report_items.status(annotation.item)],
+            "location": {"path": annotation.file, "lines": {"begin": annotation.line}},
+        }
+        for annotation in _annotations(document, folder)
+    ]
+    return json.dumps(entries, ensure_ascii=False, indent=2) + "\n"
+
+
+def _annotations(document: Mapping[str, Json], folder: str) -> Iterator[Annotation]:
+    for item in sorted(document["items"], key=report_items.severity):
+        if report_items.outcome(item) in FAILING or item.get("expected_failure"):
+            file = posixpath.normpath(posixpath.join(folder, item["nodeid"].partition("::")[0]))
+            text = printable(finding(item, document["methods"].get(item["audit"], {})))
+            yield Annotation(item, file, item.get("line") or 1, text)
+
+
+def _title(item: Item) -> str:
+    known = "known " if report_items.outcome(item) == "known" else ""
+    return f"{known}{item['verdict']}: {printable(item['id'])}"
+
+
+def _command(kind: str, annotation: Annotation, count: int) -> str:
+    title = _title(annotation.item) + (f" and {count - 1} more" if count > 1 else "")
+    place = {"file": annotation.file, "line": str(annotation.line), "title": title}
+    properties = ",".join(
+        f"{name}={_escaped_property(without_commands(printable(value)))}" for name, value in place.items()
+    )
+    return f"::{kind} {properties}::{_escaped(without_commands(annotation.text))}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escaped_property(text: str) -> str:
+    return _escaped(text).replace(":", "%3A").replace(",", "%2C")

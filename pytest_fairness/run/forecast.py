@@ -11,21 +11,20 @@ from typing import TypeAlias
 
 import numpy as np
 
-from pytest_fairness.asking.costs import BATCH_PRICE, cost_of
+from pytest_fairness.asking.claims import ANY_ANSWER, Freshness
 from pytest_fairness.asking.engine import BATCH
-from pytest_fairness.asking.store.freshness import ANY_ANSWER, Freshness
-from pytest_fairness.asking.store.store import response_key
-from pytest_fairness.chunks import chunks_of
+from pytest_fairness.asking.limits import BATCH_PRICE, cost_of
+from pytest_fairness.asking.store import response_key
+from pytest_fairness.backends import chunks_of
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.probes import Probe
 from pytest_fairness.records import Answer, Json, Prompt, Request, Response
-from pytest_fairness.run.answering.item_answers import read_all
-from pytest_fairness.run.items.probe_items import RECENT, ProbeItem, selected
-from pytest_fairness.run.measuring import placebos, variants
+from pytest_fairness.run import variants
+from pytest_fairness.run.items import RECENT, ProbeItem, selected
+from pytest_fairness.run.measuring import read_all
 from pytest_fairness.run.run import Run
-from pytest_fairness.targets import likelihood_support
-from pytest_fairness.targets.base import Target
-from pytest_fairness.targets.batch_client import has_batches
+from pytest_fairness.targets import registry
+from pytest_fairness.targets.base import Target, has_batches
 
 CHARACTERS_PER_TOKEN = 4.0
 """Average number of characters per token in English text; used if no recorded answer allows an estimate."""
@@ -126,7 +125,7 @@ class Forecaster:
         later: set[str] = set()
         measured_keys: set[str] = set()
         embedded: defaultdict[str, set[str]] = defaultdict(set)
-        of_placebos = [placebo for item in items if (placebo := placebos.placebo_of(item)) is not None]
+        of_placebos = [placebo for item in items if (placebo := variants.placebo_of(item)) is not None]
         of_variants = [variant for item in items for variant in variants.variants_of(item).values()]
         counts = []
         for group in (items, of_placebos, of_variants) if items[0].asks else ():
@@ -296,7 +295,7 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
 
     def own_part(prompts: Iterable[Prompt]) -> Iterator[tuple[str, Prompt]]:
         """Yield the prompts whose requests the run sends to this target, each with its request's key."""
-        asked = (each for each in prompts if target is None or likelihood_support.can_answer(target, each.request))
+        asked = (each for each in prompts if target is None or registry.can_answer(target, each.request))
         keyed = ((response_key(identity, prompt.request), prompt) for prompt in asked)
         return keyed if shard is None else (each for each in keyed if shard.holds(each[0]))
 

@@ -1,19 +1,38 @@
-"""History of runs in the store: value, interval and verdict of each item of each run.
-
-The store holds a part of each run's report document. Replays are not stored, because they measure old answers again.
-"""
+"""What the store remembers of runs: history, report of the last run, recorded answers, word tables, samples."""
 
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
-from pytest_fairness.asking.store.database import in_transaction
-from pytest_fairness.asking.store.store import Store
-from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports.items.report_items import status
+from pytest_fairness import kinds
+from pytest_fairness.answers import reading
+from pytest_fairness.asking.claims import LAST_RUN
+from pytest_fairness.asking.database import in_transaction
+from pytest_fairness.asking.store import Store
+from pytest_fairness.audits.terms import Anonymizer
+from pytest_fairness.errors import AnswersMissing, FairnessError
+from pytest_fairness.kinds import KINDS, Position, kind_of
+from pytest_fairness.options import MAX_TRIALS, RunSettings
+from pytest_fairness.probes import Probe
+from pytest_fairness.probes.conversations import TURN
+from pytest_fairness.probes.shared_keys import max_trials
+from pytest_fairness.records import Answer, Json, Message, Prompt, Request, Response, VerdictName, calls_in
+from pytest_fairness.reports.report_items import status, target_name
+from pytest_fairness.reports.tables import DataTable, word_table
+from pytest_fairness.run.items import items_of, words_of
+from pytest_fairness.run.run import Run
+from pytest_fairness.stats import resampling
+
+# History of runs in the store: value, interval and verdict of each item of each run.
+#
+# The store holds a part of each run's report document. Replays are not stored, because they measure old answers
+# again.
 
 MAX_RUNS = 500
 """Maximum number of runs in a store; older runs are deleted."""
@@ -151,3 +170,311 @@ class History:
 
 def _key(item: Mapping[str, Json]) -> Key:
     return item["probe"], item["id"]
+
+
+# Report document of the last run that had items, kept in the store for the command `export`.
+
+LEFT_OUT = ("examples", "suggestions")
+"""Details of items that are not stored, because no exported table needs them."""
+
+
+def store_last_run(
+    store: Store, document: Mapping[str, Json], targets: Mapping[tuple[str, str], str], trials: int | None
+) -> None:
+    """Store the report document of a run, in place of the previous run's document.
+
+    Args:
+        document: the report document.
+        targets: target of each item that sent requests, by probe name and item id.
+        trials: number of trials that overrode the probes' own numbers, or `None`.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    items = [
+        {
+            **item,
+            "details": {name: detail for name, detail in item["details"].items() if name not in LEFT_OUT},
+            "target": targets.get((item["probe"], item["id"])),
+        }
+        for item in document["items"]
+    ]
+    store.cache.put(LAST_RUN, {**document, "items": items, "trials": trials})
+
+
+def last_run(store: Store) -> dict[str, Json] | None:
+    """Return the report document of the last run; `None` if no run is stored.
+
+    The document has the additional key `trials`, and each of its items the additional key `target`; see
+    `store_last_run`.
+
+    Raises:
+        StoreError: the store cannot be read.
+    """
+    return store.cache.get(LAST_RUN, dict)
+
+
+# Lookup of the recorded answers to a probe's prompts, from all targets or from one target.
+
+Recorded = tuple[str, Prompt, Response]
+"""A target's identity, a prompt, and the target's recorded response to this prompt."""
+
+
+def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
+    """Return the recorded answers to a probe's prompts, ordered by target; send no requests.
+
+    Args:
+        run: run whose store is read.
+        probe: probe with prompts.
+        only: name of the target whose answers are returned, as the user or the store names it; by default all targets.
+
+    Raises:
+        FairnessError: the store does not exist.
+        AnswersMissing: no answers to the probe's prompts are recorded.
+    """
+    if not run.settings.store.exists():
+        raise FairnessError(
+            f"{run.settings.store}: there is no store at this path. Give the path of your store with --store."
+        )
+    by_target: dict[str, dict[Request, Response]] = {}
+    for each in run.store.all_recorded():
+        by_target.setdefault(each.target, {})[each.request] = each.response
+    targets = sorted(by_target if only is None else _identities_of(run, only, by_target))
+    found = [
+        (target, prompt, response) for target in targets for prompt, response in _answers_of(probe, by_target[target])
+    ]
+    if not found:
+        whose, cure = "" if only is None else f" of {only}", "Run `pytest --fairness` on the probe first."
+        if by_target and not targets:
+            cure = f"The store has answers of {'; '.join(sorted(by_target))}: name one of these targets with --target."
+        raise AnswersMissing(f"no answers{whose} to {probe.source.path} are recorded in {run.settings.store}. {cure}")
+    return found
+
+
+def _identities_of(run: Run, name: str, identities: Collection[str]) -> set[str]:
+    """Return the identities of the recorded targets to which a name refers; an empty set without such a target.
+
+    The name is, in this order of priority: the identity of a recorded target; the name of the target in the settings,
+    which stands for all its versions; or a name without address, which stands for the targets at all addresses.
+    """
+    if name in identities:
+        return {name}
+    identity = run.targets.named().identity
+    if found := {target for target in identities if target == identity or target.startswith(f"{identity} version ")}:
+        return found
+    return {target for target in identities if target.startswith(f"{name} at ")}
+
+
+def _answers_of(probe: Probe, known: Mapping[Request, Response]) -> Iterator[tuple[Prompt, Response]]:
+    """Yield each prompt of a probe that has a recorded response, with the response; include follow-up prompts."""
+    # All recorded trials count, because the probe's number of trials may have changed since they were recorded.
+    trials = max((request.trial for request in known if request.trial < MAX_TRIALS), default=0) + 1
+    prompts = list(probe.prompts(trials))
+    answers: list[Answer] = []
+    while found := [(prompt, known[prompt.request]) for prompt in prompts if prompt.request in known]:
+        answers += [reading.answer(prompt, response, probe.language) for prompt, response in found]
+        yield from found
+        prompts = probe.follow_ups.next_prompts(answers)
+
+
+# Word tables of whole runs, from the answers that the store holds.
+
+
+def words_of_run(document: Mapping[str, Json], settings: RunSettings) -> DataTable:
+    """Return the word table of a run's measured items, made from the probe files and the recorded answers.
+
+    Items of Python tests are left out, because they have no probe file.
+
+    Args:
+        document: the report document, with `trials` and each item's `target` if known; see `last_run`.
+        settings: settings with the store, and the root to which the paths of probe files are relative.
+
+    Raises:
+        FairnessError: a probe file has changed or cannot be read, or its answers are not recorded.
+    """
+    by_source: dict[tuple[Path, str | None], list[Mapping[str, Json]]] = defaultdict(list)
+    for item in document["items"]:
+        if is_of_probe_file(item) and item["value"] is not None:
+            path = settings.root / item["nodeid"].partition("::")[0]
+            by_source[path, item.get("target")].append(item)
+    tables = []
+    for (path, target), items in by_source.items():
+        with Run(replace(settings, target=target or settings.target)) as run:
+            probe = run.load(path)
+            known = {item.id: item for item in items_of(probe)}
+            answers = _answers(run, probe, target, document.get("trials"))
+        for item in items:
+            name = target_name(item["id"])
+            found = known.get(item["id"] if name is None else item["id"].removesuffix(f"@{name}"))
+            if found is None:
+                raise FairnessError(
+                    f"{path}: the probe has no item {item['id']} any more. Run `pytest --fairness` again."
+                )
+            tables.append(words_of(replace(found, target=name), answers, item["details"]))
+    return DataTable.joined(tables, word_table([]))
+
+
+def words_of_file(document: Mapping[str, Json], probe: Probe) -> DataTable:
+    """Return the word table of the measured items of a probe whose answers are in a file."""
+    known, answers = {item.id: item for item in items_of(probe)}, kinds.recorded_answers(probe)
+    measured = [item for item in document["items"] if item["value"] is not None]
+    return DataTable.joined(
+        (words_of(known[item["id"]], answers, item["details"]) for item in measured), word_table([])
+    )
+
+
+def is_of_probe_file(item: Mapping[str, Json]) -> bool:
+    """Return whether an item of a report document belongs to a probe file, rather than to a Python test."""
+    file: str = item["nodeid"].partition("::")[0]
+    return not file.endswith(".py")
+
+
+def _answers(run: Run, probe: Probe, target: str | None, trials: int | None) -> list[Answer]:
+    """Return the answers of a probe: from its file (key `responses`) or, without this key, from the store.
+
+    Recorded answers of trials that the run did not have are left out.
+
+    Raises:
+        AnswersMissing: no answers are recorded, or answers of several targets are recorded and `target` names none of
+            them.
+    """
+    if probe.responses is not None:
+        return run.answers.classified(probe, kinds.recorded_answers(probe))
+    found = recorded(run, probe, target)
+    targets = sorted({asked for asked, _, _ in found})
+    if len(targets) > 1:
+        raise AnswersMissing(
+            f"{probe.source.path}: answers of several targets are recorded. Choose one with --target: "
+            f"{'; '.join(targets)}"
+        )
+    draws = max_trials(probe.trials, trials)
+    answers = [
+        reading.answer(prompt, response, probe.language) for _, prompt, response in found if prompt.trial < draws
+    ]
+    return run.answers.classified(probe, probe.follow_ups.measured(answers))
+
+
+# Balanced sample for fine-tuning: every group gets the same number of recorded answers, from all groups.
+#
+# Recorded answers are exchanged between prompts that differ only in the group. The idea is similar to counterfactual
+# data augmentation (Zhao et al. 2018; Lu et al. 2020; Zmigrod et al. 2019), which trains on both versions of a text.
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Sample for fine-tuning, and the numbers of recorded answers that were used and left out.
+
+    Attributes:
+        lines: one chat per answer: `{"messages": [...]}` with the roles `system` (if set), `user` and `assistant`, and
+            the `tools` of the probe. Later turns of conversations are left out.
+        answers: number of recorded answers to prompts that differ only in the group.
+        unusable: number of these answers that are refused or unreadable.
+        named: number of these answers that name a group, so that they cannot be given to another group.
+        wrong: number of these answers that are known to be wrong.
+    """
+
+    lines: list[dict[str, Json]]
+    answers: int
+    unusable: int
+    named: int
+    wrong: int
+
+
+def balanced(run: Run, probe: Probe, recorded: Sequence[tuple[Prompt, Response]]) -> Sample:
+    """Return a sample that pairs each group's prompts with the same number of answers.
+
+    The answers of each group come from all groups, as evenly as possible.
+
+    Args:
+        run: run whose settings name the model that recognises refusals, if the probe uses such a model.
+        probe: probe of a kind whose answers can be exchanged.
+        recorded: prompts of the probe with their recorded responses, of one target.
+
+    Raises:
+        FairnessError: answers to this kind of probe cannot be exchanged, or no prompt has usable answers for all
+            groups.
+    """
+    exchange = kind_of(probe).exchange
+    if exchange is None:
+        possible = ", ".join(name for name, kind in KINDS.items() if kind.exchange is not None)
+        raise FairnessError(
+            f"{probe.source.path}: answers to probes of kind {probe.kind} cannot be exchanged. Use a probe of kind "
+            f"{possible}."
+        )
+    group_names = exchange.group_names(probe)
+    names = Anonymizer(group_names, probe.language) if group_names else None
+    sets: dict[Hashable, dict[Hashable, list[Response]]] = defaultdict(lambda: defaultdict(list))
+    requests: dict[Position, Request] = {}
+    excluded = {"unusable": 0, "named": 0, "wrong": 0}
+    seen = 0
+    answers = run.answers.classified(
+        probe, [reading.answer(prompt, response, probe.language) for prompt, response in recorded]
+    )
+    for (prompt, response), answer in zip(recorded, answers, strict=True):
+        position = exchange.position(probe, prompt.labels)
+        if position is None or TURN in prompt.labels:
+            continue
+        seen += 1
+        requests.setdefault(position, prompt.request)
+        own = sets[position[0]][position[1]]
+        if not answer.usable:
+            excluded["unusable"] += 1
+        elif names is not None and _names_a_group(answer, names):
+            excluded["named"] += 1
+        elif exchange.is_wrong(probe, answer):
+            excluded["wrong"] += 1
+        else:
+            own.append(response)
+    lines = [
+        _chat_line(requests[name, group], response)
+        for name, groups in sets.items()
+        if len(groups) > 1
+        for group, response in _answers_for_groups(groups, f"sample/{name}")
+    ]
+    if not lines:
+        raise FairnessError(
+            f"{probe.source.path}: no sample can be drawn: for each prompt, at least one group has no usable, "
+            f"correct answer without the name of a group. Of {seen} answers, "
+            f"{excluded['unusable']} are refused or unreadable, {excluded['named']} name a group, and "
+            f"{excluded['wrong']} are wrong. Record more answers, for instance with --fairness-trials."
+        )
+    return Sample(lines, seen, **excluded)
+
+
+def _names_a_group(answer: Answer, names: Anonymizer) -> bool:
+    text = answer.text or ""
+    return names.masked(text, "\0") != unicodedata.normalize("NFKC", text)
+
+
+def _answers_for_groups(groups: dict[Hashable, list[Response]], seed: str) -> list[tuple[Hashable, Response]]:
+    """Assign answers to groups at random; return (group, answer) pairs.
+
+    All groups get the same number of answers: the number of answers that the smallest group has. The answers of each
+    group come from all groups, as evenly as possible.
+    """
+    size = min(map(len, groups.values()))
+    random = resampling.generator(seed)
+    kept = {group: random.permutation(len(own))[:size].tolist() for group, own in groups.items()}
+    order, shift = list(groups), int(random.integers(len(groups)))
+    pairs = []
+    for place, source in enumerate(order):
+        for number, index in enumerate(kept[source]):
+            # The answers with the same number go to different groups, so that each group gets one of them.
+            pairs.append((order[(place + number + shift) % len(order)], groups[source][index]))
+    return sorted(pairs, key=lambda pair: order.index(pair[0]))
+
+
+def _chat_line(request: Request, response: Response) -> dict[str, Json]:
+    reply: dict[str, Json] = dict(Message("assistant", response.text).to_json())
+    if calls := calls_in(response.tool_calls):
+        reply["tool_calls"] = [
+            {
+                "id": f"call_{number}",
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments_text},
+            }
+            for number, call in enumerate(calls)
+        ]
+    tools = request.tool_definitions
+    messages = [*(message.to_json() for message in request.messages), reply]
+    return {"messages": messages, **({} if tools is None else {"tools": tools})}

@@ -1,21 +1,56 @@
-"""Result of one item: its verdict, and all data about the item that reports show."""
+"""Results of items: comparison with the baseline, verdict, and all data that reports show."""
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
 
+from pytest_fairness import kinds, probes
+from pytest_fairness.answers import reading
+from pytest_fairness.audits.unit_audit import shared_changes
+from pytest_fairness.baselines.changes import ItemChange, Snapshot, ignoring_pattern
+from pytest_fairness.baselines.entries import Entry, MeasuredBy, Row, rounded
+from pytest_fairness.baselines.files import (
+    Baseline,
+    changed_sampling,
+    fingerprints,
+    paths,
+    read_baseline,
+    require_own,
+    stale_parts,
+)
 from pytest_fairness.baselines.verdicts import NAMED_CONTRIBUTORS, BaselineEntry, decide, notes_on, tolerance_of
-from pytest_fairness.errors import FairnessError, NotMeasurable, on_one_line
-from pytest_fairness.plurals import joined
-from pytest_fairness.probes.field_types import texts
-from pytest_fairness.records import ItemResult, Size, Verdict, VerdictName
-from pytest_fairness.run.comparing.baseline_comparer import BaselineComparison
-from pytest_fairness.run.effect_sizes import effect_in_words
-from pytest_fairness.run.examples import examples
-from pytest_fairness.run.items.probe_items import ProbeItem
-from pytest_fairness.run.measuring.measurements import ItemMeasurement
+from pytest_fairness.errors import BaselineError, BaselineStale, FairnessError, NotMeasurable, joined, on_one_line
+from pytest_fairness.options import RunSettings
+from pytest_fairness.probes import Probe
+from pytest_fairness.probes.field_types import display_path, texts
+from pytest_fairness.records import (
+    Answer,
+    Comparison,
+    ItemResult,
+    Json,
+    Judged,
+    Prompt,
+    Size,
+    Status,
+    Verdict,
+    VerdictName,
+    reply_in,
+)
+from pytest_fairness.resources import Recent
+from pytest_fairness.run import measuring
+from pytest_fairness.run.items import ProbeItem, effect_in_words, items_of
+from pytest_fairness.run.measuring import KEPT_ANSWERS, ItemMeasurement, Measurer, digest
+from pytest_fairness.version import __version__
+
+# Result of one item: its verdict, and all data about the item that reports show.
 
 _FINGERPRINT = re.compile(r" \([^()]*\)$")
 SHOWN_MODELS = 3
@@ -155,3 +190,478 @@ def _unmeasured(item: ProbeItem, nodeid: str, verdict: Verdict) -> ItemResult:
         category=item.labels.get("category"),
         method=item.audit.info.to_json(),
     )
+
+
+# Examples of an item's answers for reports: current answers of several groups, and the baseline's answers.
+
+SHOWN = 2
+"""Maximum number of sets of example answers for each item."""
+LONGEST = 4000
+"""Maximum number of characters of an answer or a prompt."""
+
+
+def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict[str, Json]]:
+    """Return the answers that the item's audit selects as examples; reports show the answers of a set side by side.
+
+    Args:
+        measured: measurement of the current run, with its answers.
+        baseline: answers of the baseline.
+
+    Returns:
+        A dictionary for each answer. Its keys are `set` (number of the answer's set), `group`, `labels`, `trial`,
+        `prompt` (`None` for answers in a file), `text` (`None` without a response), `status` and, if the baseline has
+        an answer to the same prompt, `before` (the baseline's answer).
+    """
+    item = measured.item
+    selection = item.probe.reading.selection
+    calls = selection is not None and selection.tool is not None
+    chosen = item.audit.examples(item, measured.measurement, measured.counted_answers)[:SHOWN]
+    if not chosen:
+        return []
+    shown = {_key(answer) for side_by_side in chosen for _, answer in side_by_side}
+    more = "\n… (further turns follow)" if item.probe.follow_ups.are_turns else ""
+    prompts = {
+        key: prompt.request.shown_prompt + more
+        for prompt in (item.prompts() if item.asks else ())
+        if (key := _key(prompt)) in shown
+    }
+    before = {key: _shown(answer, calls=calls) for answer in baseline if (key := _key(answer)) in shown}
+    found = []
+    for number, side_by_side in enumerate(chosen, start=1):
+        for group, answer in side_by_side:
+            key = _key(answer)
+            found.append(
+                {
+                    "set": number,
+                    "group": group,
+                    "labels": dict(answer.labels),
+                    "trial": answer.trial,
+                    "prompt": _shortened(prompts.get(key)),
+                    "text": _shortened(_shown(answer, calls=calls)),
+                    "status": answer.status.value,
+                    **({"before": _shortened(before[key])} if key in before else {}),
+                }
+            )
+    return found
+
+
+def _key(of: Answer | Prompt) -> tuple[tuple[tuple[str, str], ...], int]:
+    return tuple(sorted(of.labels.items())), of.trial
+
+
+def _shown(answer: Answer, *, calls: bool) -> str | None:
+    """Return the text of an answer for reports; with `calls`, tool calls are written as text."""
+    reply = reply_in(answer.text) if calls and answer.text is not None else None
+    return answer.text if reply is None else reply.shown
+
+
+def _shortened(text: str | None) -> str | None:
+    return text if text is None or len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+# Comparison of measurements with their baselines.
+
+
+@dataclass(frozen=True)
+class BaselineComparison:
+    """Comparison of an item with its baseline; empty if the item has no baseline.
+
+    Attributes:
+        entry: the item's entry in the baseline.
+        stale_parts: names of inputs that changed since the baseline was made; a stale baseline has no comparison.
+        comparison: change of the item since the baseline.
+        answers: the item's answers in the baseline.
+        note: sentence about the baseline that is added to the verdict's reason.
+        new: whether the current run becomes the baseline.
+    """
+
+    entry: Entry | None = None
+    stale_parts: Sequence[str] = ()
+    comparison: Comparison | None = None
+    answers: Sequence[Answer] = ()
+    note: str | None = None
+    new: bool = False
+
+
+class BaselineComparer:
+    """Comparer of measurements with the baselines in a folder.
+
+    Args:
+        settings: the run's settings; the folder of the baselines and the root are used.
+        started: start of the run, in seconds since the epoch; it becomes the date of new baselines.
+        measurer: measurer that measures the answers of baselines.
+        most_kept: number of answers up to which a baseline stays in memory for the next item of its probe; a larger
+            baseline is read again.
+    """
+
+    def __init__(self, settings: RunSettings, started: float, measurer: Measurer, most_kept: int = 100_000) -> None:
+        self._folder, self._root = settings.baselines, settings.root
+        self._started, self._measurer, self._most_kept = started, measurer, most_kept
+        self._kept: Baseline | None = None
+        self._probe: Probe | None = None
+
+    def compare(self, measured: ItemMeasurement) -> BaselineComparison:
+        """Return the baseline of a measured item, and the item's change since the baseline.
+
+        Raises:
+            BaselineError: a file of the baseline is damaged or was edited, its answers cannot be measured, or the
+                baseline belongs to another probe or test file.
+        """
+        item = measured.item
+        baseline = self._read(item)
+        entry = baseline.items.get(item.id) if baseline else None
+        if baseline is None or entry is None:
+            return BaselineComparison()
+        stale = stale_parts(entry, item.fingerprint)
+        if item.asks and item.probe.compare_sampling:
+            stale += changed_sampling(entry, item.probe.sampling.to_json())
+        if stale:
+            return BaselineComparison(entry, stale)
+        require_possible(item, baseline, entry)
+        try:
+            rows = baseline.answers(entry.answer_set)
+            answers = self._answers(item, rows)
+            # Lists of answers are deleted as soon as possible, to save memory.
+            all_answers = answers if item.stage == item.for_baseline.stage else self._answers(item.for_baseline, rows)
+            del rows
+            stored, (entry, note) = entry, self._with_checked_value(item.for_baseline, baseline, entry, all_answers)
+            require_unedited(item, baseline, stored)
+            del all_answers
+            # A large baseline is read again for each item, to save memory.
+            self._kept = baseline if baseline.size <= self._most_kept else None
+            path = baseline.answers_path
+            del baseline
+            return BaselineComparison(entry, (), self._change(measured, entry, answers, path), answers, note)
+        except BaselineStale as error:
+            return BaselineComparison(entry, error.parts)
+
+    def new_baseline(self, measured: ItemMeasurement) -> BaselineComparison:
+        """Return the measurement as a new baseline, without a comparison.
+
+        Raises:
+            BaselineError: the stored baseline belongs to another probe or test file.
+        """
+        item = measured.item
+        try:
+            stored = read_baseline(self._folder, item.baseline_name)
+        except BaselineError:  # reported when the new baseline is written
+            stored = None
+        require_own(stored, item.id, item.file, self._root)
+        entry = Entry.measured(
+            measured.measurement,
+            target=measured.target,
+            sampling=item.probe.sampling.to_json() if item.asks else {},
+            fingerprint=fingerprints(item.fingerprint),
+            date=datetime.fromtimestamp(self._started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            run_to_run=measuring.run_to_run_noise(item, self._measurer.answers.prepared(item, measured.answers)),
+            measured_by=measured_by(item),
+            served=measured.served,
+            file=display_path(item.file, self._root),
+            labels=item.labels,
+            limit=item.settings.limit,
+            tolerance=tolerance_of(item.audit, item),
+            contributions=item.audit.contributions(measured.measurement),
+        )
+        return BaselineComparison(entry, new=True)
+
+    def digest(self, item: ProbeItem) -> str:
+        """Return a hash of the files of the item's baseline, with their paths."""
+        digest = sha256()
+        for path in paths(self._folder, item.baseline_name):
+            digest.update(bytes(path) + b"\0")
+            with suppress(FileNotFoundError):
+                digest.update(sha256(path.read_bytes()).digest())
+        return digest.hexdigest()
+
+    def is_shared(self, item: ProbeItem) -> bool:
+        """Return whether the item's baseline also has entries of another probe or test file."""
+        baseline = read_baseline(self._folder, item.baseline_name, self._kept)
+        own = display_path(item.file, self._root)
+        return baseline is not None and any(entry.file not in (None, own) for entry in baseline.items.values())
+
+    def forget(self) -> None:
+        """Free the answers of the last baseline."""
+        self._kept = self._probe = None
+
+    def _read(self, item: ProbeItem) -> Baseline | None:
+        """Return the item's baseline; the baseline in memory is used if its files are unchanged."""
+        baseline = read_baseline(self._folder, item.baseline_name, self._kept)
+        require_own(baseline, item.id, item.file, self._root)
+        return baseline
+
+    def _with_checked_value(
+        self, item: ProbeItem, baseline: Baseline, entry: Entry, answers: Sequence[Answer]
+    ) -> tuple[Entry, str | None]:
+        """Return the entry with the value measured again from the answers, and a note if the stored value differs.
+
+        Without answers, the entry is returned unchanged.
+        """
+        if not answers:
+            return entry, None
+
+        def value() -> float:
+            return float(item.audit.value(item, self._measurer.answers.prepared(item, answers)))
+
+        try:
+            own = self._measurer.stored("value", item, [answers], float, value)
+            if not measured_alike(item, entry):
+                # Answers that were unread then may be read now.
+                measured = self._measurer.measure_answers(item, answers, entry.target).measurement
+                entry = replace(entry, n=dict(measured.n), missing=dict(measured.missing))
+        except NotMeasurable as error:
+            reason = str(error).removesuffix(".")
+            raise BaselineError(
+                f"{baseline.answers_path}: the answers of {item.id} cannot be measured: {reason}. Make a new baseline "
+                "with --fairness-rebaseline.",
+                fixed_by_rebaseline=True,
+            ) from error
+        return check_stored_value(item, baseline, entry, own)
+
+    def _change(
+        self, measured: ItemMeasurement, entry: Entry, answers: Sequence[Answer], answers_path: Path
+    ) -> Comparison:
+        """Return the change since the baseline: zero if the answers are the same as in the baseline.
+
+        If the answers are missing or cannot be compared, only the values are compared.
+        """
+        item = measured.item
+        # The value is rounded as in the baseline; otherwise a run would differ from its own baseline.
+        measurement = replace(measured.measurement, value=rounded(measured.value))
+        by_value = partial(
+            item.audit.compare_values, measurement, entry.value, entry.standard_error, from_answers=False
+        )
+        if not answers and item.probe.equal_prompts.copies:
+            # The stored standard error may be that of answers which several records shared.
+            raise BaselineStale(["answers to equal prompts, which are no longer stored"])
+        if not answers:
+            found = by_value()
+            pattern = None if answers_path.exists() else ignoring_pattern(answers_path)
+            why = f"{answers_path.name} is absent, as git ignores it ({pattern})"
+            return replace(found, details={"answers_not_compared": why}) if pattern else found
+
+        def comparison() -> Comparison:
+            require_same_judge(measured.answers, answers)
+            runs = (self._measurer.answers.prepared(item, each) for each in (measured.answers, answers))
+            found = item.audit.compare(item, *runs)
+            if digest(answers) == digest(measured.answers):
+                return _without_change(found)
+            counted = (measured.counted_answers, item.audit.counted_answers(item, answers))
+            return replace(found, shared_changes=shared_changes(item, *counted))
+
+        try:
+            return self._measurer.stored("compare", item, [measured.answers, answers], Comparison.from_json, comparison)
+        except NotMeasurable as error:
+            found = by_value()
+            return replace(found, details={**found.details, "answers_not_compared": str(error).rstrip(".")})
+
+    def _answers(self, item: ProbeItem, rows: Iterable[Row]) -> list[Answer]:
+        if item.probe is not self._probe:
+            self._probe, self._answer = item.probe, Recent(partial(answer_from, probe=item.probe), KEPT_ANSWERS)
+        return list(map(self._answer, item.select_own(rows)))
+
+
+def _without_change(comparison: Comparison) -> Comparison:
+    """Return the comparison with a change of zero, for a run with the same answers as the baseline."""
+    shift = comparison.value
+    interval = comparison.interval and (comparison.interval[0] - shift, comparison.interval[1] - shift)
+    return replace(comparison, value=0.0, interval=interval, p_value=1.0, same_answers=True)
+
+
+# Checks of a baseline's stored values against its answers, so that an edited value cannot make an item pass.
+
+ALLOWED_ERRORS = 0.1
+"""Accepted difference between a stored and a measured value, in standard errors: numerical libraries may cause it."""
+
+
+def measured_by(item: ProbeItem) -> MeasuredBy:
+    """Return the version of the audit and of the reading of answers, and the item's alpha; see `MeasuredBy`."""
+    return MeasuredBy(100 * reading.VERSION + item.audit.version, rounded(item.alpha))
+
+
+def require_possible(item: ProbeItem, baseline: Baseline, entry: Entry) -> None:
+    """Raise `BaselineError` if the stored value is outside the range of the audit's values."""
+    least, most = item.audit.info.value_range
+    if not least <= entry.value <= most:
+        bounds = f"between {least:g} and {most:g}" if math.isfinite(least + most) else _bound(least, most)
+        raise BaselineError(
+            f"{baseline.summary_path}: the value of {item.id} is {entry.value:g}, but values of "
+            f"{item.audit.info.name} are {bounds}. Restore the file from version control, or make a new baseline with "
+            "--fairness-rebaseline.",
+            fixed_by_rebaseline=True,
+        )
+
+
+def require_unedited(item: ProbeItem, baseline: Baseline, entry: Entry) -> None:
+    """Raise `BaselineError` if the stored measurement or the hash of its answers was edited; see `Entry.seal`."""
+    if entry.was_edited:
+        raise BaselineError(
+            f"{baseline.summary_path}: the measurement of {item.id} (value, interval, standard error, answers) "
+            "or the hash of its answers was edited. Restore the file from version control, or make a new baseline with "
+            "--fairness-rebaseline.",
+            fixed_by_rebaseline=True,
+        )
+
+
+def check_stored_value(
+    item: ProbeItem, baseline: Baseline, entry: Entry, remeasured: float
+) -> tuple[Entry, str | None]:
+    """Return the entry with the value measured from its answers, and a note if the stored value differs.
+
+    Args:
+        item: the item as `ProbeItem.for_baseline` returns it.
+        baseline: the baseline that holds the entry.
+        entry: the item's entry.
+        remeasured: value that the audit now measures from the entry's answers.
+
+    Raises:
+        BaselineError: the stored value differs from the value of the baseline's answers, although this version of the
+            package and of the audit measured both values, with the same alpha.
+    """
+    current = replace(entry, value=rounded(remeasured))
+    allowed = max(1e-6, ALLOWED_ERRORS * (entry.standard_error or 0.0))
+    if math.isclose(entry.value, remeasured, rel_tol=1e-5, abs_tol=allowed):
+        return current, None
+    if measured_alike(item, entry):
+        raise BaselineError(
+            f"{baseline.summary_path}: the value of {item.id} is {entry.value:g}, but the baseline's own answers give "
+            f"{remeasured:.6g}. This file or the file of the answers ({baseline.answers_path.name}) was edited, or the "
+            "files are from different commits. Restore both files from version control, or make a new baseline with "
+            "--fairness-rebaseline.",
+            fixed_by_rebaseline=True,
+        )
+    return current, (
+        f"The baseline's stored value {entry.value:g} was measured by another version of pytest-fairness or of the "
+        f"audit, or with another alpha. This run is compared with {remeasured:.3g}, measured again from the baseline's "
+        "answers"
+    )
+
+
+def measured_alike(item: ProbeItem, entry: Entry) -> bool:
+    """Return whether the entry was measured by this version of the package and the audit, with the same alpha.
+
+    An entry without the audit's version and alpha counts as measured with the same version and alpha.
+    """
+    if entry.tool_version != __version__:
+        return False  # the parsing of answers may have changed, too
+    return entry.measured_by is None or entry.measured_by == measured_by(item)
+
+
+def _bound(least: float, most: float) -> str:
+    """Return a phrase for a range with one finite bound, such as `at least 0`."""
+    return f"at least {least:g}" if math.isfinite(least) else f"at most {most:g}"
+
+
+# Conversion between answers and the rows of baselines.
+
+
+def answer_from(row: Row, probe: Probe) -> Answer:
+    """Return the answer in a baseline's row, parsed by the same rules as current answers."""
+    prompt = probe.reading.recorded_prompt(row.labels, row.trial)
+    answer = reading.recorded(prompt, row.text, probe.language, refused=row.refused)
+    if row.judged is None:
+        return answer
+    judged = Judged.from_json(row.judged)
+    if probe.reading.judging is None:
+        return reading.with_refusal_class(answer, judged)
+    return reading.with_majority_choice(answer, judged, probe.language)
+
+
+def require_same_judge(current: Iterable[Answer], baseline: Iterable[Answer]) -> None:
+    """Raise `BaselineStale` if the answers of two runs were classified by different models."""
+    first, second = ({answer.judged.by for answer in run if answer.judged} for run in (current, baseline))
+    if first != second:
+        raise BaselineStale(["judge model"])
+
+
+def row_from(answer: Answer, probe: Probe) -> Row:
+    """Return an answer as a row of a baseline; `answer_from` restores the answer from this row.
+
+    The text of an unusable answer can give another status when it is parsed again. Then the row is marked as `refused`
+    if the answer is a refusal; otherwise the row has no text.
+    """
+    judged = answer.judged.to_json() if answer.judged else None
+    row = Row(dict(answer.labels), answer.trial, answer.text, judged)
+    # The row does not hold the finish reason. A usable text is parsed in the same way without it.
+    if answer.status is Status.OK or answer_from(row, probe).status is answer.status:
+        return row
+    # The target may have reported a refusal that cannot be recognised from the text.
+    refused = answer.refused
+    return replace(row, text=answer.text if refused else None, judged=None, refused=refused)
+
+
+# Changes of items between two baselines, measured again from the answers of both baselines, as a run measures them.
+
+MOST_CHANGES = 50
+"""Maximum number of changes that are measured again although the difference of the two values is a good estimate."""
+MOST_ANSWERS = 5_000
+"""Maximum number of answers, of both baselines together, from which a change is measured again although the difference
+of the two values is a good estimate; a comparison of more answers takes long."""
+
+
+def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root: Path) -> list[ItemChange]:
+    """Return the changes; a change of a value is measured again from the answers of both baselines, as a run does.
+
+    A change is returned unaltered if an answer set or the probe file is missing, the probe has changed, or a model must
+    read the answers first. After `MOST_CHANGES` changes, and for changes with more than `MOST_ANSWERS` answers, only
+    audits whose change is not the difference of two values are measured, such as `marked_words`.
+
+    Args:
+        changes: the changes, the most important first.
+        old, new: the snapshots with the old and with the new answers.
+        root: folder to which the paths of probe files in baselines are relative.
+    """
+    items: dict[str, Mapping[str, ProbeItem]] = {}
+    found = []
+    for place, change in enumerate(changes):
+        file = None if change.new is None else change.new.file
+        if file is not None and _value_changed(change) and (place < MOST_CHANGES or _needs_answers(change)):
+            if file not in items:
+                items[file] = _items(root / file, root)
+            # The id in the baseline may end with the name of a target.
+            item = items[file].get(change.id) or items[file].get(change.id.rpartition("@")[0])
+            found.append(change if item is None else _with_comparison(change, item, old, new))
+        else:
+            found.append(change)
+    return found
+
+
+def _value_changed(change: ItemChange) -> bool:
+    if change.old is None or change.new is None or change.info is None:
+        return False
+    return change.old.value != change.new.value
+
+
+def _needs_answers(change: ItemChange) -> bool:
+    """Return whether the size of the change cannot be computed from the two values, as for `marked_words`."""
+    return change.info is not None and not change.info.tolerance_of_value
+
+
+def _items(path: Path, root: Path) -> Mapping[str, ProbeItem]:
+    """Return the items of a probe file by id; an empty mapping if the file is missing or has errors."""
+    try:
+        return {item.id: item.for_baseline for item in items_of(probes.load(path, kinds.schemas(), root=root))}
+    except FairnessError:
+        return {}
+
+
+def _with_comparison(change: ItemChange, item: ProbeItem, old: Snapshot, new: Snapshot) -> ItemChange:
+    """Return the change with the comparison of both answer sets; unaltered if the sets cannot be compared."""
+    if item.models.preparation is not None:
+        return change
+    runs = []
+    for entry, side, name in (
+        (change.new, new, change.baseline),
+        (change.old, old, change.old_key[0] if change.old_key else change.baseline),
+    ):
+        if entry is None or stale_parts(entry, item.fingerprint):
+            return change
+        rows = side.answers(name).get(entry.answer_set or "", ())
+        runs.append([answer_from(row, item.probe) for row in item.select_own(rows)])
+    if not all(runs) or (sum(map(len, runs)) > MOST_ANSWERS and not _needs_answers(change)):
+        return change
+    try:
+        require_same_judge(*runs)
+        comparison = item.audit.compare(item, *runs)
+    except FairnessError:
+        return change
+    return replace(change, comparison=comparison, description=item.audit.describe_change(comparison))

@@ -1,35 +1,52 @@
-"""The part of a run that one process carries out, without pytest."""
+"""The part of a run that one process carries out, without pytest; the function `audit`; results of earlier runs."""
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cache, partial
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from pytest_fairness import kinds, probes
-from pytest_fairness.asking.store.runs import RunId
-from pytest_fairness.asking.store.store import Store
-from pytest_fairness.asking.timing import DEFAULT_TIMING
+from pytest_fairness import kinds, probes, scorers
+from pytest_fairness.asking.claims import RunId
+from pytest_fairness.asking.limits import DEFAULT_TIMING
+from pytest_fairness.asking.store import Store
 from pytest_fairness.backends import Backend
-from pytest_fairness.closing import Closing
-from pytest_fairness.errors import FairnessError, NotMeasurable
-from pytest_fairness.options import RunSettings
-from pytest_fairness.plurals import counted
+from pytest_fairness.errors import FairnessError, NotMeasurable, ProbeError, counted
+from pytest_fairness.option_types import in_folder
+from pytest_fairness.options import DEFAULT_HTTP_ANSWER, DEFAULT_HTTP_BODY, DEFAULT_TARGET, SETTINGS, RunSettings
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.records import VerdictName
-from pytest_fairness.run.answering.engines import Engines
-from pytest_fairness.run.answering.item_answers import ItemAnswers, read_all, with_follow_ups
-from pytest_fairness.run.answering.open_targets import OpenTargets
-from pytest_fairness.run.comparing.baseline_comparer import BaselineComparer, BaselineComparison
-from pytest_fairness.run.earlier_results import EarlierResults
-from pytest_fairness.run.items.probe_items import RECENT, ProbeItem
-from pytest_fairness.run.measuring import placebos, variants
-from pytest_fairness.run.measuring.measurements import ItemMeasurement
-from pytest_fairness.run.measuring.measurer import Measurer
-from pytest_fairness.run.results import verdict_on
-from pytest_fairness.scorers import registry as scorer_registry
+from pytest_fairness.records import Answer, Json, Measurement, Prompt, VerdictName, json_text
+from pytest_fairness.reports.tables import DataTable, word_table
+from pytest_fairness.resources import Closing, Recent
+from pytest_fairness.run import variants
+from pytest_fairness.run.engines import Engines, OpenTargets
+from pytest_fairness.run.items import RECENT, ItemView, ProbeItem, items_of, table_of
+from pytest_fairness.run.measuring import (
+    ItemAnswers,
+    ItemMeasurement,
+    Measurer,
+    plain_settings,
+    probe_digest,
+    read_all,
+    with_follow_ups,
+)
+from pytest_fairness.run.results import BaselineComparer, BaselineComparison, verdict_on
 from pytest_fairness.targets.base import Target
+from pytest_fairness.targets.python import Application
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# The part of a run that one process carries out, without pytest.
 
 
 class Run(Closing):
@@ -74,20 +91,20 @@ class Run(Closing):
 
     @property
     def scorers(self) -> dict[str, str]:
-        """Return the scorers that a probe may name, each with its definition; see `scorers.registry.known`."""
-        return scorer_registry.known(dict(self.settings.scorers))
+        """Return the scorers that a probe may name, each with its definition; see `known_scorers`."""
+        return scorers.known_scorers(dict(self.settings.scorers))
 
     def plan(self, target: Target, items: Iterable[ProbeItem]) -> None:
-        """Send the requests of the items, their placebos and variants in the background; see `variants.requests`."""
+        """Send the requests of the items, their placebos and variants in the background; see `item_requests`."""
         own_first = self.settings.max_requests is not None
-        self.engines.plan(target, variants.requests(items, own_first=own_first))
+        self.engines.plan(target, variants.item_requests(items, own_first=own_first))
 
     async def send_in_batches(
         self, target: Target, items: Iterable[ProbeItem], show_line: Callable[[str], None]
     ) -> None:
         """Send the requests of the items, their placebos and variants in batches; see `Engines.send_in_batches`."""
         own_first = self.settings.max_requests is not None
-        await self.engines.send_in_batches(target, variants.requests(items, own_first=own_first), show_line)
+        await self.engines.send_in_batches(target, variants.item_requests(items, own_first=own_first), show_line)
 
     def ask_shard(self, target: Target, item: ProbeItem) -> None:
         """Send the requests of the run's shard for an item, its placebo and its variants; wait for the responses.
@@ -98,7 +115,7 @@ class Run(Closing):
             FairnessError: a request failed.
         """
         final = item.analyses[-1]
-        own = list(self.engines.own_part(target, variants.requests([final])))
+        own = list(self.engines.own_part(target, variants.item_requests([final])))
         answered = self.engines.ask(target, own)
         failed = [response for response in answered if isinstance(response, FairnessError)]
         if failed:
@@ -139,7 +156,7 @@ class Run(Closing):
         return variants.with_variants(self.measurer, self._with_placebo(item.analyses[-1], target), target)
 
     def _with_placebo(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
-        return placebos.with_placebo(self.measurer, self.measurer.measure(item, target), target)
+        return variants.with_placebo(self.measurer, self.measurer.measure(item, target), target)
 
     def _measured_and_compared(
         self, item: ProbeItem, target: Target | None
@@ -188,3 +205,419 @@ class Run(Closing):
         self.stop()
         self.engines.close()
         self.backend.close()
+
+
+# The function `audit`, which measures a probe file without pytest.
+
+
+@dataclass(frozen=True, repr=False)
+class Audited(ItemView):
+    """Result of `audit` for one item: a measurement, or the error that prevented the measurement.
+
+    Attributes:
+        item: the item with its probe and audit.
+        target: name of the target.
+        measurement: value, interval, standard error, p-value, counts and details; `None` if there is an error.
+        error: the error; `None` if there is a measurement.
+    """
+
+    item: ProbeItem
+    target: str
+    measurement: Measurement | None
+    error: FairnessError | None
+    _read: Callable[[ProbeItem], Sequence[Answer]]
+
+    @property
+    def answers(self) -> Sequence[Answer]:
+        """Return the answers from which the item was measured, read again from the store or the probe's answer file.
+
+        Raises:
+            FairnessError: the answers are no longer recorded.
+        """
+        return self._read(self.item)
+
+    def _measurement_or_error(self) -> Measurement | FairnessError:
+        return self.error or cast("Measurement", self.measurement)
+
+    def _answers(self) -> Sequence[Answer]:
+        return self.answers
+
+
+class AuditResults(list[Audited]):
+    """Results of `audit`: a list with one `Audited` for each item, in the probe's order.
+
+    A notebook shows the list as a table. `to_pandas()` returns the table with all columns; `words()` returns a table of
+    all words in the answers.
+    """
+
+    def __init__(self, results: Sequence[Audited], started: float) -> None:
+        super().__init__(results)
+        self._started = datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    @property
+    def table(self) -> DataTable:
+        """Return the table of measurements: one row for each item."""
+        return table_of(self, self._started)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table of measurements as a pandas data frame.
+
+        Raises:
+            FairnessError: pandas is not installed.
+        """
+        return self.table.to_pandas()
+
+    def words(self) -> DataTable:
+        """Return a table of all words in the answers of the measured items; audits that use no words add no rows.
+
+        Raises:
+            FairnessError: the answers are no longer recorded.
+        """
+        return DataTable.joined([result.words() for result in self if result.error is None], word_table([]))
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+
+def audit(
+    probe: str | Path,
+    target: str | Application | Target = DEFAULT_TARGET,
+    *,
+    base_url: str | None = None,
+    trials: int | None = None,
+    concurrency: int = 16,
+    max_requests: int | None = None,
+    fresh: bool = False,
+    replay: bool = False,
+    store: str | Path = ".fairness/responses.sqlite",
+    max_age: float = 24.0,
+    target_version: str | None = None,
+    http_body: str = DEFAULT_HTTP_BODY,
+    http_answer: str = DEFAULT_HTTP_ANSWER,
+    http_headers: Sequence[str] = (),
+    api_headers: Sequence[str] = (),
+    judge: str | None = None,
+    judge_base_url: str | None = None,
+    embeddings_base_url: str | None = None,
+    scorers: Sequence[str] = (),
+    timeout: float = 120.0,
+    give_up: float = 120.0,
+    max_answer_bytes: int = 4 * 1024 * 1024,
+    device: str | None = None,
+) -> AuditResults:
+    """Measure every audit of a probe file, without pytest, baselines and verdicts.
+
+    The settings mean the same as the options of the command line and the ini file.
+
+    Args:
+        probe: path of the probe file.
+        target: system under test: a name such as `openai:MODEL`, a callable that takes a prompt and returns an answer,
+            or an object with the methods of `Target`.
+        base_url: endpoint of an `openai:` target.
+        trials: number of trials, which overrides the number in the probe.
+        concurrency: maximum number of requests in flight.
+        max_requests: maximum number of requests to send, including retries.
+        fresh: whether to send every request again, even if its response is recorded.
+        replay: whether to use recorded responses only, and to send no requests.
+        store: file of the recorded responses.
+        max_age: hours after which a request with a recorded response is sent again.
+        target_version: version of the target. Responses of other versions are not reused; responses of a callable are
+            reused only if a version is set.
+        http_body: body of a request to an http target.
+        http_answer: JSONPath of the answer in the response of an http target.
+        http_headers: headers that are sent to an http target, each as `Name: value`.
+        api_headers: headers that are sent to the API of an `openai:` or `anthropic:` target and of similar services.
+        judge: target of the judge model, for probes with `answer: {judge: true}` or `refusals: {by: judge}`.
+        judge_base_url: endpoint of an `openai:` judge.
+        embeddings_base_url: endpoint of `openai:` embeddings.
+        scorers: scorers for the audit `score`, each as `NAME=SCORER`: `politeness=python:checks.tone:politeness`.
+        timeout: time limit of one request in seconds.
+        give_up: seconds without any answer after which the run gives up on the target.
+        max_answer_bytes: maximum size of one answer in bytes.
+        device: device of a `transformers:` target.
+
+    Returns:
+        A list with one `Audited` for each item, in the probe's order. An item that cannot be measured holds its error.
+
+    Raises:
+        ProbeError: the probe file has errors.
+        TargetError: the target or the judge model does not exist.
+        ValueError: a setting has an invalid value.
+
+    Examples:
+        >>> def application(prompt):
+        ...     return "I'm sorry, but I can't help with that." if "woman" in prompt else "A lamp."
+        >>> results = audit("probes/gifts.yaml", application)
+        >>> [(item.id, item.value) for item in results]
+        [('refusals[person=woman]', 1.0)]
+        >>> results.table.write("results.csv")
+    """
+    arguments = {
+        "base_url": base_url,
+        "trials": trials,
+        "concurrency": concurrency,
+        "max_requests": max_requests,
+        "fresh": fresh,
+        "replay": replay,
+        "store": str(store),
+        "max_age": max_age,
+        "target_version": target_version,
+        "http_body": http_body,
+        "http_answer": http_answer,
+        "http_headers": http_headers,
+        "api_headers": api_headers,
+        "judge": judge,
+        "judge_base_url": judge_base_url,
+        "embeddings_base_url": embeddings_base_url,
+        "scorers": scorers,
+        "timeout": timeout,
+        "give_up": give_up,
+        "max_answer_bytes": max_answer_bytes,
+        "device": device,
+    }
+    root = Path.cwd()
+    named = target if isinstance(target, str) else DEFAULT_TARGET
+    chosen = RunSettings(root=root, target=named, **_checked(arguments))
+    settings = replace(chosen, store=in_folder(root, chosen.store))
+    path = _probe_file(probe)
+    with Run(settings) as run:
+        loaded = run.load(path)
+        run.targets.require_judge(loaded)
+        items = items_of(loaded, run.settings.trials)
+        asked = None
+        if loaded.responses is None:
+            asked = run.targets.from_value(target, _name_of(target))
+            run.plan(asked, [item for item in items if item.models.available])
+        read = partial(_recorded_answers, settings, target)
+        name = str(probe) if asked is None else asked.name
+        return AuditResults([_audited(run, item, asked, name, read) for item in items], run.started)
+
+
+def _probe_file(probe: str | Path) -> Path:
+    """Return the absolute path of the probe file.
+
+    Raises:
+        TypeError: the argument is not a path.
+        ProbeError: the path is a folder.
+    """
+    if not isinstance(probe, str | Path):
+        raise TypeError(f"audit takes the path of a probe file, not {type(probe).__name__}.")
+    if Path(probe).is_dir():
+        raise ProbeError(f"audit takes one probe file, but {probe} is a folder. Call audit for each file in it.")
+    return Path(probe).absolute()
+
+
+def _name_of(target: str | Application | Target) -> str:
+    """Return a target's name for tables and messages: the name of its function, or else `target`."""
+    return str(getattr(target, "__name__", "target"))
+
+
+def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `audit` as checked settings.
+
+    Raises:
+        ValueError: a value is invalid.
+    """
+    checked = {}
+    for option in SETTINGS:
+        name = option.name.removeprefix("fairness_")
+        if option.setting is None or arguments.get(name) is None:
+            continue
+        try:
+            checked[option.setting] = option.type.parse(arguments[name])
+        except ValueError as error:
+            raise ValueError(f"audit: {name} {error}") from None
+        except (TypeError, AttributeError):
+            raise ValueError(f"audit: {name} must be {option.type.takes}, not {arguments[name]!r}.") from None
+    return checked
+
+
+def _audited(
+    run: Run, item: ProbeItem, target: Target | None, name: str, read: Callable[[ProbeItem], Sequence[Answer]]
+) -> Audited:
+    try:
+        measured = variants.with_placebo(run.measurer, run.measurer.measure(item, target), target)
+        measurement = variants.with_variants(run.measurer, measured, target).measurement
+    except FairnessError as error:
+        return Audited(item, name, None, error, read)
+    return Audited(item, name, measurement, None, read)
+
+
+def _recorded_answers(settings: RunSettings, target: str | Application | Target, item: ProbeItem) -> Sequence[Answer]:
+    """Return the answers of an item, from the store or from its probe's answer file; send no requests."""
+    with Run(replace(settings, fresh=False, replay=True)) as run:
+        return run.answers.of_item(item, run.targets.from_value(target, _name_of(target)) if item.asks else None)
+
+
+# Results that earlier runs stored; an item with the same inputs has the same result, and is not measured again.
+
+_PACKAGE = Path(__file__).parents[1]
+_REUSED = frozenset({VerdictName.PASS, VerdictName.INCONCLUSIVE})
+"""Verdicts of the results that are stored for later runs. The text of any other verdict may contain a command, which
+depends on the command line."""
+
+
+class EarlierResult(NamedTuple):
+    """Result of an earlier run, as `ItemResult.to_plain` returns it, with its item and target."""
+
+    plain: Json
+    item: ProbeItem
+    target: Target
+
+
+class _ProbeResults(NamedTuple):
+    """Results of a probe's items.
+
+    Attributes:
+        item: one of the items.
+        target: the system under test.
+        digest: hash of the inputs that all items share; `None` if results cannot be reused, for example because a
+            response is not recorded.
+        stored: results in the store, by the key of the result.
+        new: results that are not stored yet.
+    """
+
+    item: ProbeItem
+    target: Target
+    digest: str | None
+    stored: Mapping[str, Json]
+    new: dict[str, Json]
+
+
+class EarlierResults:
+    """Results of items in the store, under a hash of all inputs that determine a result.
+
+    The inputs are the code of the package, the probe and the files that it names, the settings of the item, the
+    prompts, the recorded responses, and the files of the baseline. An item that also depends on something else, such as
+    a scorer, a judge model or an audit of another package, is measured in every run.
+    """
+
+    def __init__(self, engines: Engines, baselines: BaselineComparer) -> None:
+        self._engines, self._baselines = engines, baselines
+        self._last: _ProbeResults | None = None
+        self._missing: tuple[str, str] | None = None
+        """Id in pytest and key of the item for which `find` last found no result."""
+
+    def find(self, item: ProbeItem, target: Target, nodeid: str) -> EarlierResult | None:
+        """Return the stored result of an item; `None` if no result is stored for the present inputs.
+
+        Return `None` also if the item's results are never stored, because they depend on something else, such as a
+        scorer.
+
+        Args:
+            target: the system under test.
+            nodeid: the item's id in pytest.
+        """
+        self._missing = None
+        if not _depends_on_known_inputs(item):
+            return None
+        known = self._of_probe(item, target)
+        if known.digest is None:
+            return None
+        key = _key(item, target, nodeid, known.digest)
+        if key in known.stored:
+            return EarlierResult({**known.stored[key], "method": item.audit.info.to_json()}, item, target)
+        self._missing = nodeid, key
+        return None
+
+    def keep(self, plain: Mapping[str, Json]) -> None:
+        """Keep the result of the item for which `find` just returned `None`, until `store` is called.
+
+        A result whose verdict is not in `_REUSED` is ignored.
+        """
+        missing, self._missing = self._missing, None
+        if missing is not None and self._last is not None and plain["verdict"]["name"] in _REUSED:
+            nodeid, key = missing
+            if nodeid == plain["nodeid"]:
+                # A copy, because the record may get the outcome of a mark `xfail`. The audit's description, which is a
+                # third of a result, is not stored.
+                self._last.new[key] = {name: value for name, value in plain.items() if name != "method"}
+
+    def store(self) -> None:
+        """Store the new results of the last probe's items, unless an input changed in the meantime."""
+        last, self._last = self._last, None
+        if last is None or not last.new:
+            return
+        with suppress(FairnessError):  # without stored results, the next run measures the items again
+            # The digest does not show whether the other file of a shared baseline still exists.
+            if not self._baselines.is_shared(last.item) and self._digest(last.item, last.target) == last.digest:
+                self._engines.store.cache.put_all(last.new)
+
+    def _of_probe(self, item: ProbeItem, target: Target) -> _ProbeResults:
+        """Return the stored and new results of a probe; consecutive items of the probe share one read of the store."""
+        last = self._last
+        if last is None or last.target is not target or not _share_inputs(last.item, item):
+            self.store()
+            digest = self._digest(item, target)
+            stored = {} if digest is None else self._engines.store.cache.get_all(digest)
+            self._last = last = _ProbeResults(item, target, digest, stored, {})
+        return last
+
+    def _digest(self, item: ProbeItem, target: Target) -> str | None:
+        """Return a hash of the inputs that all items of a probe share.
+
+        Return `None` if a response is not recorded, the baseline cannot be read, or there are too many prompts.
+        """
+        prompts = RECENT.prompts_of(item.probe, item.trial_count)
+        if not isinstance(prompts, list):  # too many to read them all before the measurement reads them
+            return None
+        responses = self._engines.engine(target).digest([prompt.request for prompt in prompts])
+        if responses is None:
+            return None
+        with suppress(OSError):  # the comparison with the baseline reports the error
+            baseline = self._baselines.digest(item)
+            return _hash(code_digest(_PACKAGE), _probe(item.probe), [*map(_reading, prompts)], responses, baseline)
+        return None
+
+
+@cache
+def code_digest(folder: Path) -> str:
+    """Return a hash of all files of a package, and of Python's version."""
+    digest = sha256(sys.version.encode())
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted({*folders} - {"__pycache__"})
+        for name in sorted(files):
+            path = Path(parent, name)
+            digest.update(bytes(path) + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _share_inputs(item: ProbeItem, other: ProbeItem) -> bool:
+    return item.probe is other.probe and item.trial_count == other.trial_count
+
+
+def _depends_on_known_inputs(item: ProbeItem) -> bool:
+    probe, reading = item.probe, item.probe.reading
+    return (
+        item.asks
+        and type(item.audit).__module__.startswith(f"{_PACKAGE.name}.")
+        and item.models.preparation is None
+        and reading.judging is None
+        and reading.refusals.by == "patterns"
+        and not (probe.follow_ups.possible or probe.variants)
+        and len(item.analyses) == 1
+        and variants.placebo_of(item) is None
+    )
+
+
+def _key(item: ProbeItem, target: Target, nodeid: str, shared: str) -> str:
+    """Return the key of a result, which begins with the hash of the inputs that all items of the probe share."""
+    settings = plain_settings(item.settings)
+    return shared + _hash(target.name, nodeid, item.id, item.labels, item.seed, item.alpha, item.beta, settings)
+
+
+def _digest_of_probe(probe: Probe) -> str:
+    """Return a hash of the probe, including the keys that change results but no measurements."""
+    return _hash(probe_digest(probe), probe.description, probe.compare_sampling)
+
+
+def _hash(*parts: object) -> str:
+    return sha256(json_text(parts).encode()).hexdigest()
+
+
+_probe = Recent(_digest_of_probe, 8)
+
+
+def _reading(prompt: Prompt) -> str:
+    """Return, as text, all parts of a prompt that are not in its request; they determine how an answer is read."""
+    return repr((dict(prompt.labels), prompt.trial, prompt.choices, prompt.number, prompt.selection))

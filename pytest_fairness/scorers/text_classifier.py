@@ -19,6 +19,7 @@ from pytest_fairness.errors import ModelError
 if TYPE_CHECKING:
     import torch
 
+
 REGARD_LABELS = ("negative", "neutral", "positive", "other")
 """Labels, in order, of a model whose files do not name its four labels: the labels of models of regard.
 

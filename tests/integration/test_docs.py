@@ -22,7 +22,7 @@ from ruamel.yaml import YAML
 
 from pytest_fairness import kinds, probes
 from pytest_fairness.__main__ import main
-from pytest_fairness.baselines.reading import read_baseline
+from pytest_fairness.baselines.files import read_baseline
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.extensions import Group
 from pytest_fairness.reports.files import CODE_QUALITY, SUFFIXES
@@ -415,7 +415,7 @@ def test_the_workflows_that_a_page_shows_are_those_that_init_writes(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     # As if pip had installed the package from an index.
-    monkeypatch.setattr("pytest_fairness.commands.init.own_requirement", lambda: "pytest-fairness[local,report]")
+    monkeypatch.setattr("pytest_fairness.commands.probes.own_requirement", lambda: "pytest-fairness[local,report]")
     (tmp_path / "requirements-test.txt").write_text("pytest-xdist\n")
     assert main(["init"]) == 0
     names = (".github/workflows/fairness.yml", ".gitlab/fairness.yml")

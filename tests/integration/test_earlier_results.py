@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.run import Run
-from pytest_fairness.run.earlier_results import code_digest
+from pytest_fairness.run.run import code_digest
 from tests.support.projects import INCONCLUSIVE, KIM, LOU, PROBE, Project, ini, shows
 
 PROMPTS = PROBE.replace("prompt: What would you recommend to {name}?", "prompts: {file: prompts.csv, column: prompt}")

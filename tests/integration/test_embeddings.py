@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness import audit
-from pytest_fairness.audits.text.samples import kernels
+from pytest_fairness.audits.features import embedding_features
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.languages.language import ENGLISH
+from pytest_fairness.languages import ENGLISH
 from pytest_fairness.records import Response
-from pytest_fairness.targets import embeddings
+from pytest_fairness.targets import base
 from tests.support.projects import Project, says
 from tests.support.servers import Body, ChatServer, Reply, embed_by_words
 from tests.support.tiny_models import make_model, needs_transformers
@@ -296,17 +296,17 @@ def test_a_model_is_in_the_folder_of_the_probe(texts: Project, written: str, sai
 
 def test_texts_without_a_vector_are_alike_and_like_no_other() -> None:
     packed = [np.array(one, "<f4").tobytes() for one in ([3, 0], [0, 2], [0, 0])]
-    features = kernels.embedding_features([*packed, None, packed[0]])
+    features = embedding_features([*packed, None, packed[0]])
     expected = np.eye(5)
     expected[2, 3] = expected[3, 2] = expected[0, 4] = expected[4, 0] = 1
     np.testing.assert_allclose(features @ features.T, expected, atol=1e-12)
-    assert kernels.embedding_features([None, None]).shape == (2, 1)
+    assert embedding_features([None, None]).shape == (2, 1)
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=40))
 def test_a_vector_is_recorded_as_it_is(numbers: list[float]) -> None:
-    recorded = embeddings.response(numbers, tokens=3, model="m")
-    assert np.frombuffer(embeddings.vector(recorded.text), "<f4").tolist() == numbers
+    recorded = base.embedding_response(numbers, tokens=3, model="m")
+    assert np.frombuffer(base.embedding_vector(recorded.text), "<f4").tolist() == numbers
 
 
 KEYS = st.sampled_from(["data", "index", "embedding", "usage", "prompt_tokens", "model"])
@@ -318,7 +318,7 @@ SAID = st.recursive(
 
 @given(SAID, st.integers(1, 3))
 def test_whatever_a_server_says_each_text_has_a_vector_or_an_error(said: Any, count: int) -> None:
-    outcomes = embeddings.read(json.dumps(said).encode(), count, "openai:x")
+    outcomes = base.read_embeddings(json.dumps(said).encode(), count, "openai:x")
     assert len(outcomes) == count
     assert all(isinstance(outcome, Response | FairnessError) for outcome in outcomes)
 
@@ -328,4 +328,4 @@ def test_whatever_a_server_says_each_text_has_a_vector_or_an_error(said: Any, co
 )
 def test_what_is_no_recorded_vector(text: str) -> None:
     with pytest.raises(ValueError, match="not a recorded embedding"):
-        embeddings.vector(text)
+        base.embedding_vector(text)

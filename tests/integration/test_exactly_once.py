@@ -8,8 +8,8 @@ from multiprocessing.process import BaseProcess
 
 import pytest
 
-from pytest_fairness.asking.store.store import Store
-from pytest_fairness.asking.timing import DEFAULT_TIMING
+from pytest_fairness.asking.limits import DEFAULT_TIMING
+from pytest_fairness.asking.store import Store
 from tests.support.asking import processes_in, wait_until
 from tests.support.processes import send
 from tests.support.projects import PROBE, Project

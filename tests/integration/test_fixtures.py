@@ -9,7 +9,7 @@ import pytest
 
 from pytest_fairness import Corpus
 from pytest_fairness.audits import registry
-from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.field_types import AuditSettings
 from tests.support.projects import APP, PROBE, Project, ini, says, shows
 from tests.support.servers import ChatServer, Reply
 

@@ -12,10 +12,10 @@ from pytest_fairness import kinds, probes
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.records import Comparison, Measurement
 from pytest_fairness.run import ProbeItem, items_of
-from pytest_fairness.stats import interim_analyses
+from pytest_fairness.stats import resampling
 from tests.support import corpora
 from tests.support.projects import Project, says
 
@@ -117,8 +117,8 @@ def test_the_looks_share_the_level(tmp_path: Path) -> None:
     sizes = [20, 28, 40, 57, 80, 113, 160]
     assert [part.trial_count for part in found] == sizes
     assert [len(list(part.prompts())) for part in found] == [2 * size for size in sizes]
-    assert [part.alpha for part in found] == interim_analyses.alphas([size / 160 for size in sizes], 0.01)
-    assert [part.beta for part in found] == interim_analyses.alphas([size / 160 for size in sizes], 0.05)
+    assert [part.alpha for part in found] == resampling.interim_alphas([size / 160 for size in sizes], 0.01)
+    assert [part.beta for part in found] == resampling.interim_alphas([size / 160 for size in sizes], 0.05)
     assert {part.planned_alpha for part in found} == {0.01}, "what a run can see is told by one look of its size"
     assert [part.final_analysis for part in found] == [False] * 6 + [True]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.asking.store.store import response_key
+from pytest_fairness.asking.store import response_key
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
 from pytest_fairness.reports.formatting import age

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from pytest_fairness.asking.store import sqlite
-from pytest_fairness.asking.store.store import Store
+from pytest_fairness.asking import database
+from pytest_fairness.asking.store import Store
 from pytest_fairness.errors import StoreError
 from tests.support.projects import Project, says
 
@@ -18,7 +18,7 @@ PATIENCE = 1.5
 def test_a_run_waits_once_for_a_locked_store(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.probe()
     project.run("--fairness").assert_outcomes(passed=2)
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT", PATIENCE)
+    monkeypatch.setattr(database, "BUSY_TIMEOUT", PATIENCE)
     path = project.path / ".fairness/responses.sqlite"
     lock = sqlite3.connect(path, isolation_level=None)
     lock.execute("BEGIN EXCLUSIVE")
@@ -33,7 +33,7 @@ def test_a_run_waits_once_for_a_locked_store(project: Project, monkeypatch: pyte
 
 
 def test_patience_returns_with_the_first_write(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT", 0.2)
+    monkeypatch.setattr(database, "BUSY_TIMEOUT", 0.2)
     path = project.path / "responses.sqlite"
     with Store(path) as store:
         lock = sqlite3.connect(path, isolation_level=None)

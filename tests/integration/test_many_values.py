@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_fairness.probes.generation.model import GenerationProbe
+from pytest_fairness.probes.generation import GenerationProbe
 from pytest_fairness.records import Prompt
 from tests.support.projects import PROBE, Project
 

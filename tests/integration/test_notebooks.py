@@ -19,7 +19,7 @@ import pytest
 from pytest_fairness import AuditResults, audit
 from pytest_fairness.errors import AnswersMissing, FairnessError
 from pytest_fairness.options import RunSettings
-from pytest_fairness.reports.charts.plot import COLOURS
+from pytest_fairness.reports.charts import COLOURS
 
 ROOT = Path(__file__).parents[2]
 PROBE = """
@@ -150,8 +150,9 @@ def test_the_signature_shows_every_setting_with_its_default() -> None:
         assert keyword.default == (str(field.default) if keyword.name == "store" else field.default), keyword.name
         assert f"{keyword.name}: " in (audit.__doc__ or "")
     # A setting that asking or a target reads is an argument.
-    folders = ("asking", "targets", "run/answering")
+    folders = ("asking", "targets")
     files = [path for folder in folders for path in (ROOT / "pytest_fairness" / folder).rglob("*.py")]
+    files += [ROOT / "pytest_fairness/run" / name for name in ("engines.py", "measuring.py")]
     used = {name for path in files for name in re.findall(r"settings\.(\w+)", path.read_text("utf-8"))}
     of_jobs = {"shard", "batch_submit", "batch_collect"}  # for runs in several steps, which `audit` does not make
     read = used & settings.keys() - {"root", "target", "targets", "target_options"} - of_jobs
@@ -183,8 +184,8 @@ def outputs(cell: Any) -> list[Any]:
 
 
 def test_plots_have_the_colours_of_the_html_report() -> None:
-    style = (ROOT / "pytest_fairness/reports/html/templates/style.css").read_text("utf-8")
+    style = (ROOT / "pytest_fairness/reports/templates/style.css").read_text("utf-8")
     light = dict(re.findall(r"--(\w+): (#\w+);", style[: style.index("@media")]))
     assert {name: light[name] for name in COLOURS} == COLOURS
-    code = "".join(path.read_text("utf-8") for path in (ROOT / "pytest_fairness/reports/charts").glob("*.py"))
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "pytest_fairness/reports").glob("*charts.py"))
     assert {*re.findall(r"var\(--([a-z-]+)\)", code)} <= COLOURS.keys()

@@ -9,7 +9,7 @@ from multiprocessing.connection import wait
 
 import pytest
 
-from pytest_fairness.pytest_integration.progress import duration, text_of
+from pytest_fairness.pytest_integration.terminal import duration, text_of
 from tests.support.projects import PROBE, Project
 
 DRAWN = re.compile(r"\n\r\x1b\[2K([^\x1b]*)\x1b\[1A\r(?:\x1b\[\d+C)?")

@@ -12,8 +12,8 @@ import pytest
 
 from pytest_fairness import audit
 from pytest_fairness.__main__ import main
-from pytest_fairness.asking.store.freshness import Freshness
-from pytest_fairness.asking.store.store import Store
+from pytest_fairness.asking.claims import Freshness
+from pytest_fairness.asking.store import Store
 from pytest_fairness.errors import FairnessError, NotMeasurable, ProbeError, TargetError
 from pytest_fairness.records import Response
 from tests.support import hospital

@@ -8,15 +8,13 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness import kinds, probes
-from pytest_fairness.baselines import reading
-from pytest_fairness.baselines.answer_sets import read_answers
-from pytest_fairness.baselines.writing import update_baseline
+from pytest_fairness.baselines import files
+from pytest_fairness.baselines.entries import read_answers
+from pytest_fairness.baselines.files import update_baseline
 from pytest_fairness.options import RunSettings
-from pytest_fairness.run import ProbeItem, Run, items_of
-from pytest_fairness.run.comparing.baseline_comparer import BaselineComparer
-from pytest_fairness.run.comparing.baseline_rows import row_from
-from pytest_fairness.run.measuring import variants
-from pytest_fairness.run.measuring.measurements import KEPT_ANSWERS
+from pytest_fairness.run import ProbeItem, Run, items_of, variants
+from pytest_fairness.run.measuring import KEPT_ANSWERS
+from pytest_fairness.run.results import BaselineComparer, row_from
 from tests.support.projects import PROBE, Project
 
 TWO_AUDITS = PROBE + "  jsd: {}\n"
@@ -83,7 +81,7 @@ def test_a_baseline_is_read_once_for_the_items_of_its_probe(
         rows = [row_from(answer, each.item.probe) for each in measured for answer in each.answers]
         known = {name: entry for name, entry in entries.items() if entry is not None}
         update_baseline(tmp_path / "baselines", "gifts", known, rows)
-        monkeypatch.setattr(reading, "read_answers", read)
+        monkeypatch.setattr(files, "read_answers", read)
         comparisons = [run.baselines.compare(each).comparison for each in measured]
         assert len(reads) == 1
         assert [each is not None and each.from_answers and each.value == 0 for each in comparisons] == [True, True]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.__main__ import main
-from pytest_fairness.baselines.git import commit_description
+from pytest_fairness.baselines.changes import commit_description
 from tests.support.projects import Project
 
 REPORTS = [f"--fairness-report=report.{suffix}" for suffix in ("json", "html", "md")]

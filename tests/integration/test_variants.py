@@ -12,8 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from pytest_fairness import audit, kinds, probes
-from pytest_fairness.run import items_of
-from pytest_fairness.run.measuring import variants
+from pytest_fairness.run import items_of, variants
 from tests.support.projects import Project, says, shows
 from tests.support.servers import Body, ChatServer, Messages, Reply
 

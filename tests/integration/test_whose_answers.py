@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.asking.store.store import Store
+from pytest_fairness.asking.store import Store
 from tests.support.asking import wait_until
 from tests.support.projects import KIM, LOU, Project
 from tests.support.servers import ChatServer

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from pytest_fairness.pytest_integration.guarded_terminal import GuardedFile
+from pytest_fairness.pytest_integration.terminal import GuardedFile
 from pytest_fairness.reports.formatting import without_commands, without_controls
 from tests.support.projects import Project
 from tests.support.servers import Body, ChatServer, Messages, Reply

@@ -10,11 +10,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from pytest_fairness.asking.claims import ANY_ANSWER, RunId
 from pytest_fairness.asking.engine import Engine
-from pytest_fairness.asking.store.freshness import ANY_ANSWER
-from pytest_fairness.asking.store.runs import RunId
-from pytest_fairness.asking.store.store import Store
-from pytest_fairness.asking.timing import DEFAULT_TIMING, Timing
+from pytest_fairness.asking.limits import DEFAULT_TIMING, Timing
+from pytest_fairness.asking.store import Store
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.targets import Target, open_target

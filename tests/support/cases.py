@@ -12,7 +12,7 @@ from pytest_fairness import kinds
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.probes import StereotypeProbe, parse
 from pytest_fairness.records import Answer, Comparison, Measurement, Status, Verdict
-from pytest_fairness.run.items.probe_items import ProbeItem, items_of
+from pytest_fairness.run.items import ProbeItem, items_of
 
 PAIR = """
 kind: stereotype

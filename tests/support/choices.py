@@ -12,7 +12,7 @@ import numpy as np
 from pytest_fairness import kinds
 from pytest_fairness.answers import reading
 from pytest_fairness.probes import MultipleChoiceProbe, parse
-from pytest_fairness.probes.multiple_choice.question import Question
+from pytest_fairness.probes.multiple_choice import Question
 from pytest_fairness.records import Answer, Response
 
 AUDITS = ("accuracy", "bias_ambiguous", "bias_disambiguated", "alignment_cost")

@@ -8,7 +8,7 @@ import numpy as np
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.probes.generation.model import GenerationProbe
+from pytest_fairness.probes.generation import GenerationProbe
 from pytest_fairness.records import Answer, Status
 
 PRODUCTS = (

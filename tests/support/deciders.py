@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_fairness import kinds, probes
 from pytest_fairness.answers import reading
-from pytest_fairness.languages.language import ENGLISH
+from pytest_fairness.languages import ENGLISH
 from pytest_fairness.probes import CounterfactualProbe
 from pytest_fairness.records import Answer, Measurement, Response
 from pytest_fairness.run import ProbeItem, items_of

@@ -13,10 +13,10 @@ MODULE = '''
 import statistics
 
 from pytest_fairness.audits.base import Audit, AuditItem
-from pytest_fairness.audits.decision_rules import SignificantChange
+from pytest_fairness.audits.rules import SignificantChange
 from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.generation.model import GenerationProbe
+from pytest_fairness.probes.field_types import AuditSettings
+from pytest_fairness.probes.generation import GenerationProbe
 from pytest_fairness.records import Comparison, Measurement, Response
 
 

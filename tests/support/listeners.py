@@ -10,8 +10,8 @@ import numpy as np
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
+from pytest_fairness.probes import shared_keys
 from pytest_fairness.probes.base import EqualPrompts
-from pytest_fairness.probes.keys import attribute_values
 from pytest_fairness.records import Answer, Status
 
 K = 25
@@ -21,8 +21,8 @@ RELIGIONS = ("Buddhist", "Christian", "Hindu", "Muslim")
 def probe(**changes: Any) -> Any:
     """Return a stand-in for a probe, with the attributes that audits of lists read."""
     attributes = {
-        "religion": attribute_values.attribute_from_values("religion", RELIGIONS),
-        "age": attribute_values.attribute_from_values("age", ("a young", "an old")),
+        "religion": shared_keys.attribute_from_values("religion", RELIGIONS),
+        "age": shared_keys.attribute_from_values("age", ("a young", "an old")),
     }
     plain = {
         "name": "songs",

@@ -7,9 +7,8 @@ from pathlib import Path
 
 from pytest_fairness.extensions import installed
 from pytest_fairness.kinds import KINDS
-from pytest_fairness.languages.detection import other_language
-from pytest_fairness.languages.language import ENGLISH
-from pytest_fairness.targets.web.http_client import BoundedClient
+from pytest_fairness.languages import ENGLISH, other_language
+from pytest_fairness.targets.http_client import BoundedClient
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # as pytest does for `tests`
 from tests.support import quick_runs

@@ -11,8 +11,8 @@ from pydantic import Field
 from pytest_fairness import kinds
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import GenerationProbe, KindSchema, parse
-from pytest_fairness.probes.audit_settings import AuditSettings
-from pytest_fairness.probes.recommendation.repeats import RepeatSettings
+from pytest_fairness.probes.field_types import AuditSettings
+from pytest_fairness.probes.recommendation import RepeatSettings
 
 
 class Classifier(AuditSettings):

@@ -27,14 +27,13 @@ else:
     _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
-        "pytest_fairness.pytest_integration.controller.controller",
+        "pytest_fairness.pytest_integration.controller",
         "pytest_fairness.pytest_integration.session",
-        "pytest_fairness.audits.text.refusals",
-        "pytest_fairness.targets.anthropic.batches",
-        "pytest_fairness.targets.openai.batches",
-        "pytest_fairness.targets.openai.chat",
+        "pytest_fairness.audits.text_audit",
+        "pytest_fairness.targets.anthropic",
+        "pytest_fairness.targets.openai",
         "pytest_fairness.reports.markdown",
-        "pytest_fairness.reports.terminal.summary",
+        "pytest_fairness.reports.terminal",
         "httpcore2",
         "scipy.stats",
         "execnet.gateway_io",

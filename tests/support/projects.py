@@ -17,7 +17,7 @@ import pytest
 import xdist.plugin  # type: ignore[import-untyped] # xdist has no types
 
 import pytest_fairness.plugin
-from pytest_fairness.asking.store.store import Store
+from pytest_fairness.asking.store import Store
 from tests.support import processes
 
 APP = """

@@ -9,7 +9,7 @@ import numpy as np
 
 from pytest_fairness import kinds
 from pytest_fairness.probes import CoreferenceProbe, parse
-from pytest_fairness.probes.coreference.model import PromptParts
+from pytest_fairness.probes.coreference import PromptParts
 from pytest_fairness.records import Answer, Status
 
 PAIRS = [

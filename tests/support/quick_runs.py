@@ -23,7 +23,7 @@ import _pytest.config
 import _pytest.fixtures
 import pluggy
 
-from pytest_fairness.asking.store import sqlite
+from pytest_fairness.asking import database
 
 INSTALLED = ("_pytest", "pytest_fairness", "xdist")
 """Packages whose plugins are searched once."""
@@ -36,7 +36,7 @@ def prepare() -> None:
     vars(_pytest.fixtures)["dir"] = _names(_is_fixture)
     if (search := getattr(pluggy._manager, "_static_hook_attr", None)) is not None:  # since pluggy 1.7
         vars(pluggy._manager)["_static_hook_attr"] = _once_for_modules(search)
-    sqlite.SYNCHRONOUS = "OFF"
+    database.SYNCHRONOUS = "OFF"
     vars(os)["fsync"] = lambda _descriptor: None
 
 

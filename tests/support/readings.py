@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_fairness.answers.reading import answer
-from pytest_fairness.languages.language import ENGLISH, Language
+from pytest_fairness.languages import ENGLISH, Language
 from pytest_fairness.records import AnswerFormat, Json, NumberFormat, Prompt, Request, Response, Selection, Status
 
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from pytest_fairness.recent import Recent
+from pytest_fairness.resources import Recent
 
 
 def test_a_result_is_computed_once_for_each_object() -> None:

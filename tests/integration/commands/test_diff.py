@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from pytest_fairness.__main__ import main
-from pytest_fairness.baselines.answer_sets import Row
-from pytest_fairness.baselines.entries import Entry
-from pytest_fairness.baselines.writing import update_baseline
+from pytest_fairness.baselines.entries import Entry, Row
+from pytest_fairness.baselines.files import update_baseline
 from pytest_fairness.records import Measurement
 from tests.support.projects import Project
 

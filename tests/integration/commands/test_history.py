@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.__main__ import main
-from pytest_fairness.asking.store.store import Store
+from pytest_fairness.asking.store import Store
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.run.history import History
 from tests.support.projects import KIM, LOU, Project, ini

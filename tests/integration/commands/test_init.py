@@ -15,18 +15,18 @@ from jsonschema import Draft7Validator
 from ruamel.yaml import YAML
 
 from pytest_fairness.__main__ import main
-from pytest_fairness.commands import init
+from pytest_fairness.commands import probes
 from tests.support.projects import Project
 
 PROBE, SCHEMA = "probes/first.yaml", "probes/probe.schema.json"
-_schema = functools.cache(init._schema)
+_schema = functools.cache(probes._schema)
 GITHUB, GITLAB, GITLAB_JOB = ".github/workflows/fairness.yml", ".gitlab-ci.yml", ".gitlab/fairness.yml"
 
 
 @pytest.fixture(autouse=True)
 def _schema_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The schema depends on the code alone, and making it takes most of a run of `init`."""
-    monkeypatch.setattr(init, "_schema", _schema)
+    monkeypatch.setattr(probes, "_schema", _schema)
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.__main__ import main
-from pytest_fairness.asking.store.freshness import ANY_ANSWER, Freshness
-from pytest_fairness.asking.store.store import Store
+from pytest_fairness.asking.claims import ANY_ANSWER, Freshness
+from pytest_fairness.asking.store import Store
 from pytest_fairness.option_types import DatabaseUrl
 from pytest_fairness.records import Request, Response
 from tests.support.projects import Project

@@ -14,13 +14,12 @@ import numpy as np
 import pytest
 
 from pytest_fairness import backends
-from pytest_fairness.answers.recorded import reader
-from pytest_fairness.audits.text import documents
-from pytest_fairness.audits.text.words import association
+from pytest_fairness.answers import recorded
+from pytest_fairness.audits import documents, words
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Measurement
 from pytest_fairness.run import Run, items_of
-from pytest_fairness.stats.texts import excess_divergence
+from pytest_fairness.stats import excess_divergence
 from tests.support.projects import Project, ini
 
 TEXTS = 4_500
@@ -52,9 +51,9 @@ def texts(number: int) -> str:
 @pytest.fixture
 def in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a few hundred texts be many chunks."""
-    monkeypatch.setattr(reader, "AT_ONCE", 64)
+    monkeypatch.setattr(recorded, "AT_ONCE", 64)
     monkeypatch.setattr(documents, "AT_ONCE", 100)
-    for module in (excess_divergence, association):
+    for module in (excess_divergence, words):
         monkeypatch.setattr(module, "OPERATIONS", 2**19)
 
 

@@ -14,12 +14,12 @@ from typing import Any, cast
 import pytest
 
 from pytest_fairness.__main__ import main
-from pytest_fairness.asking.batches import timing
-from pytest_fairness.asking.store.store import Store
+from pytest_fairness.asking import batches
+from pytest_fairness.asking.store import Store
 from pytest_fairness.options import RunSettings
-from pytest_fairness.pytest_integration.batch_hooks import run_to_end
+from pytest_fairness.pytest_integration.session import run_to_end
 from pytest_fairness.targets import open_target
-from pytest_fairness.targets.batch_client import BatchTarget
+from pytest_fairness.targets.base import BatchTarget
 from tests.support import processes
 from tests.support.asking import wait_until
 from tests.support.batch_server import BatchServer, HeldBatch, HttpError, MessageBatchServer
@@ -29,18 +29,18 @@ from tests.support.servers import Reply
 
 REQUESTS = 30
 """Requests of `PROBE`."""
-SHORT = timing.BatchTiming(first_poll=0.05, longest_poll=0.1, listing_delay=0.2)
+SHORT = batches.BatchTiming(first_poll=0.05, longest_poll=0.1, listing_delay=0.2)
 TRIALS = 400
 """Trials of the test with many requests: three times as many requests."""
 CONFTEST = """
-from pytest_fairness.asking.batches import timing
+from pytest_fairness.asking import batches as timing
 timing.DEFAULT_BATCH_TIMING = timing.BatchTiming(first_poll=0.05, longest_poll=0.1, listing_delay=0.2)
 """
 
 
 @pytest.fixture(params=["openai", "anthropic"])
 def server(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[BatchServer]:
-    monkeypatch.setattr(timing, "DEFAULT_BATCH_TIMING", SHORT)
+    monkeypatch.setattr(batches, "DEFAULT_BATCH_TIMING", SHORT)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-0123456789")
     with BatchServer() if request.param == "openai" else MessageBatchServer() as server:
@@ -353,7 +353,7 @@ def test_a_killed_run_pays_nothing_twice(project: Project, server: BatchServer, 
 def test_a_run_that_is_killed_while_it_records_pays_nothing_twice(project: Project, server: BatchServer) -> None:
     kill = """
 import os
-from pytest_fairness.asking.batches import sender
+from pytest_fairness.asking import batches as sender
 sender.RECORDED_AT_ONCE = 7
 record = sender.BatchSender._record
 def recording(self, *results):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_fairness.records import VerdictName
-from pytest_fairness.reports.ci import github_comment
+from pytest_fairness.reports import markdown
 from tests.support.projects import PROBE, Project, says
 from tests.support.results import report, result
 
@@ -66,4 +66,4 @@ def test_a_file_that_cannot_be_written_is_reported(project: Project) -> None:
 def test_it_fits_into_a_comment() -> None:
     reason = "a long reason, 東京, with @names " * 40
     items = [result(VerdictName.REGRESSION, value=f"v{number}", reason=reason) for number in range(300)]
-    assert 60_000 < len(github_comment.comment(report(*items))) <= 65_536
+    assert 60_000 < len(markdown.github_comment(report(*items))) <= 65_536

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.asking.store.store import Store
+from pytest_fairness.asking.store import Store
 from pytest_fairness.options import RunSettings
 from pytest_fairness.run.results import served_change
 from pytest_fairness.targets import open_target

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.answers import decisions, reading
-from pytest_fairness.languages.language import ENGLISH, language
+from pytest_fairness.answers import choices, reading
+from pytest_fairness.languages import ENGLISH, language
 from pytest_fairness.records import Prompt, Request, Response, Status
 from tests.support.oracles import vectors
 
@@ -23,7 +23,7 @@ YES_NO = ("yes", "no")
     [vector for vector in vectors("adult_answer_parse") if "no doubt" not in vector.values[0]["input"]["answer"]],
 )
 def test_choices_in_sentences_are_read(vector: dict[str, Any]) -> None:
-    read = decisions.choice(vector["input"]["answer"], YES_NO, ENGLISH)
+    read = choices.choice(vector["input"]["answer"], YES_NO, ENGLISH)
     expected = vector["expected"]["recommended"]
     assert read == {1: "yes", 0: "no", None: None}[expected]
 
@@ -52,7 +52,7 @@ def test_choices_in_sentences_are_read(vector: dict[str, Any]) -> None:
     ],
 )
 def test_answers_that_state_a_choice_are_read(text: str, read: str | None) -> None:
-    assert decisions.choice(text, YES_NO, ENGLISH) == read
+    assert choices.choice(text, YES_NO, ENGLISH) == read
 
 
 @pytest.mark.parametrize(
@@ -66,8 +66,8 @@ def test_answers_that_state_a_choice_are_read(text: str, read: str | None) -> No
     ],
 )
 def test_a_word_inside_of_a_clause_is_not_a_choice(text: str) -> None:
-    assert decisions.choice(text, YES_NO, ENGLISH) is None
-    assert decisions.choice(text, ("approve", "deny"), ENGLISH) is None
+    assert choices.choice(text, YES_NO, ENGLISH) is None
+    assert choices.choice(text, ("approve", "deny"), ENGLISH) is None
 
 
 @pytest.mark.parametrize(
@@ -82,16 +82,16 @@ def test_a_word_inside_of_a_clause_is_not_a_choice(text: str) -> None:
     ],
 )
 def test_a_decision_in_a_sentence_is_read(text: str) -> None:
-    assert decisions.choice(text, ("approve", "deny"), ENGLISH) == "approve"
-    assert decisions.choice(text.replace("pprove", "PPROVE"), ("approve", "deny"), ENGLISH) == "approve"
+    assert choices.choice(text, ("approve", "deny"), ENGLISH) == "approve"
+    assert choices.choice(text.replace("pprove", "PPROVE"), ("approve", "deny"), ENGLISH) == "approve"
 
 
 def test_the_longest_of_overlapping_choices_is_read() -> None:
-    assert decisions.choice("I am not  sure about it.", ("sure", "not sure"), ENGLISH) == "not sure"
-    assert decisions.choice("Sure!", ("sure", "not sure"), ENGLISH) == "sure"
-    assert decisions.choice("sure, or not sure", ("sure", "not sure"), ENGLISH) is None
-    assert decisions.choice("The income is >50K.", (">50K", "<=50K"), ENGLISH) == ">50K"
-    assert decisions.choice("2", ("1", "2"), ENGLISH) == "2"
+    assert choices.choice("I am not  sure about it.", ("sure", "not sure"), ENGLISH) == "not sure"
+    assert choices.choice("Sure!", ("sure", "not sure"), ENGLISH) == "sure"
+    assert choices.choice("sure, or not sure", ("sure", "not sure"), ENGLISH) is None
+    assert choices.choice("The income is >50K.", (">50K", "<=50K"), ENGLISH) == ">50K"
+    assert choices.choice("2", ("1", "2"), ENGLISH) == "2"
 
 
 @pytest.mark.parametrize(
@@ -111,13 +111,13 @@ def test_answers_without_a_choice_are_refused_or_unreadable(text: str, status: S
 
 @given(st.text(max_size=200), st.lists(st.text(min_size=1, max_size=8).filter(str.strip), min_size=2, unique=True))
 def test_any_text_gives_one_of_the_choices_or_none(text: str, allowed: list[str]) -> None:
-    assert decisions.choice(text, allowed, ENGLISH) in {*allowed, None}
+    assert choices.choice(text, allowed, ENGLISH) in {*allowed, None}
 
 
 @given(st.sampled_from(YES_NO), st.sampled_from(["{}", "{}.", "**{}**", "Answer: {}", "{}, they do.", '"{}"']))
 def test_a_choice_is_read_in_any_letter_case_and_emphasis(choice: str, form: str) -> None:
-    assert decisions.choice(form.format(choice.upper()), YES_NO, ENGLISH) == choice
-    assert decisions.choice(form.format(choice.capitalize()), YES_NO, ENGLISH) == choice
+    assert choices.choice(form.format(choice.upper()), YES_NO, ENGLISH) == choice
+    assert choices.choice(form.format(choice.capitalize()), YES_NO, ENGLISH) == choice
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_choice_is_read_in_any_letter_case_and_emphasis(choice: str, form: str
 def test_a_choice_before_a_reason_or_after_a_label_is_read(
     code: str, allowed: tuple[str, ...], text: str, read: str | None
 ) -> None:
-    assert decisions.choice(text, allowed, language(code)) == read
+    assert choices.choice(text, allowed, language(code)) == read
 
 
 @pytest.mark.parametrize(
@@ -164,5 +164,5 @@ def test_a_label_of_the_probe_marks_the_decision() -> None:
     known = ENGLISH.decisions.with_label("Ruling")
     own = replace(ENGLISH, decisions=known)
     text = "Yes would be kind.\nRuling: no"
-    assert decisions.choice(text, YES_NO, own) == "no"
-    assert decisions.choice("Ruling: no\nFinal answer: yes", YES_NO, own) == "yes"
+    assert choices.choice(text, YES_NO, own) == "no"
+    assert choices.choice("Ruling: no\nFinal answer: yes", YES_NO, own) == "yes"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.audits.choices.coded_answers import code
+from pytest_fairness.audits.choice_answers import code_answers
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.kinds import recorded_answers
 from pytest_fairness.records import Status
@@ -26,7 +26,7 @@ def read(folder: Path, content: str, text: str = ONE) -> list[str | None]:
     probe = choices.read(text, folder / "choices.yaml")
     return [
         None if each.choice is None else each.question.options[each.choice]
-        for each in code(probe, recorded_answers(probe))
+        for each in code_answers(probe, recorded_answers(probe))
     ]
 
 
@@ -63,7 +63,7 @@ def test_a_published_question_is_named_by_category_and_example(tmp_path: Path) -
     )
     probe = published(tmp_path, lines(8), more="responses: {file: answers.csv}\n")
     assert [answer.labels["question"] for answer in recorded_answers(probe)] == [f"Age-{number}" for number in range(8)]
-    assert {each.code for each in code(probe, recorded_answers(probe))} == {"unknown"}
+    assert {each.code for each in code_answers(probe, recorded_answers(probe))} == {"unknown"}
 
 
 def test_trials_are_counted_and_null_is_a_missing_answer(tmp_path: Path) -> None:

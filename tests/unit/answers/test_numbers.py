@@ -9,11 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pytest_fairness.answers import numbers, reading
-from pytest_fairness.answers.amounts import spelled
-from pytest_fairness.answers.numbers import Unread
-from pytest_fairness.answers.recorded import fields
-from pytest_fairness.languages.language import ENGLISH
+from pytest_fairness.answers import numbers, reading, recorded
+from pytest_fairness.answers.numbers import Unread, spelled
+from pytest_fairness.languages import ENGLISH
 from pytest_fairness.records import NumberFormat, Prompt, Request, Response, Status
 from tests.support import deciders
 
@@ -287,13 +285,13 @@ def test_a_number_that_may_have_been_cut_off_is_not_read() -> None:
 
 @pytest.mark.parametrize(("written", "number"), [(72, 72), (72.5, 72.5), ("72", 72), (0, 0), (-0.0, 0), (1e-05, 1e-05)])
 def test_numbers_in_files_and_fields_of_services_are_read(written: object, number: float) -> None:
-    found = fields.answer(written, {}, 0, SCORED)
+    found = recorded.answer_field(written, {}, 0, SCORED)
     assert (found.status, found.content) == (Status.OK, number)
 
 
 @pytest.mark.parametrize("written", [math.nan, math.inf, True, "", [], {}, "n/a", "null"])
 def test_other_values_in_files_are_unreadable(written: object) -> None:
-    assert fields.answer(written, {}, 0, SCORED).status is Status.UNREADABLE
+    assert recorded.answer_field(written, {}, 0, SCORED).status is Status.UNREADABLE
 
 
 @given(

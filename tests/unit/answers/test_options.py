@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.answers import options
-from pytest_fairness.languages.language import ENGLISH
+from pytest_fairness.answers import choices
+from pytest_fairness.languages import ENGLISH
 
 OPTIONS = ("The grandfather", "The grandson", "Can't be determined")
 LETTERS = ("A", "B", "C")
@@ -15,7 +15,7 @@ UNKNOWN = 2
 
 
 def read(text: str) -> int | None:
-    return options.read(text, OPTIONS, LETTERS, UNKNOWN, ENGLISH)
+    return choices.named_option(text, OPTIONS, LETTERS, UNKNOWN, ENGLISH)
 
 
 @pytest.mark.parametrize(
@@ -101,30 +101,30 @@ def test_articles_pronouns_and_longer_names_are_no_options(text: str) -> None:
 
 def test_the_longest_option_is_found_first() -> None:
     names = ("The gay man's friend", "The gay man", "Unknown")
-    assert options.read("The gay man's friend", names, LETTERS, 2, ENGLISH) == 0
-    assert options.read("It was the gay man.", names, LETTERS, 2, ENGLISH) == 1
+    assert choices.named_option("The gay man's friend", names, LETTERS, 2, ENGLISH) == 0
+    assert choices.named_option("It was the gay man.", names, LETTERS, 2, ENGLISH) == 1
 
 
 def test_letters_and_options_of_other_scripts() -> None:
     names, letters = ("할아버지", "손자", "알 수 없음"), ("가", "나", "다")
-    assert options.read("나", names, letters, 2, ENGLISH) == 1
-    assert options.read("나. 손자", names, letters, 2, ENGLISH) == 1
-    assert options.read("손자", names, letters, 2, ENGLISH) == 1
-    assert options.read("알 수 없음", names, letters, 2, ENGLISH) == 2
-    assert options.read("나. 할아버지", names, letters, 2, ENGLISH) is None
+    assert choices.named_option("나", names, letters, 2, ENGLISH) == 1
+    assert choices.named_option("나. 손자", names, letters, 2, ENGLISH) == 1
+    assert choices.named_option("손자", names, letters, 2, ENGLISH) == 1
+    assert choices.named_option("알 수 없음", names, letters, 2, ENGLISH) == 2
+    assert choices.named_option("나. 할아버지", names, letters, 2, ENGLISH) is None
 
 
 def test_numbers_can_be_letters() -> None:
-    assert options.read("2", OPTIONS, ("1", "2", "3"), 2, ENGLISH) == 1
-    assert options.read("(2) The grandson", OPTIONS, ("1", "2", "3"), 2, ENGLISH) == 1
-    assert options.read("12", OPTIONS, ("1", "2", "3"), 2, ENGLISH) is None
+    assert choices.named_option("2", OPTIONS, ("1", "2", "3"), 2, ENGLISH) == 1
+    assert choices.named_option("(2) The grandson", OPTIONS, ("1", "2", "3"), 2, ENGLISH) == 1
+    assert choices.named_option("12", OPTIONS, ("1", "2", "3"), 2, ENGLISH) is None
 
 
 def test_the_text_of_an_option_is_told_from_a_refusal() -> None:
     names = ("The grandfather", "The grandson", "Can't answer")
-    assert options.states("Can't answer", names, LETTERS, ENGLISH)
-    assert options.states("C. I can't answer that", names, LETTERS, ENGLISH)
-    assert not options.states("I'm sorry, but I can't answer that.", names, LETTERS, ENGLISH)
+    assert choices.states_option("Can't answer", names, LETTERS, ENGLISH)
+    assert choices.states_option("C. I can't answer that", names, LETTERS, ENGLISH)
+    assert not choices.states_option("I'm sorry, but I can't answer that.", names, LETTERS, ENGLISH)
 
 
 @given(
@@ -134,14 +134,14 @@ def test_the_text_of_an_option_is_told_from_a_refusal() -> None:
 )
 def test_letters_follow_the_shown_order(place: int, order: list[int], form: str) -> None:
     shown = [OPTIONS[each] for each in order]
-    assert options.read(form.format(LETTERS[place]), shown, LETTERS, order.index(UNKNOWN), ENGLISH) == place
-    assert options.read(shown[place], shown, LETTERS, order.index(UNKNOWN), ENGLISH) == place
+    assert choices.named_option(form.format(LETTERS[place]), shown, LETTERS, order.index(UNKNOWN), ENGLISH) == place
+    assert choices.named_option(shown[place], shown, LETTERS, order.index(UNKNOWN), ENGLISH) == place
 
 
 @given(text=st.text(max_size=300))
 def test_any_text_is_read_without_an_error(text: str) -> None:
     assert read(text) in (None, 0, 1, 2)
-    options.states(text, OPTIONS, LETTERS, ENGLISH)
+    choices.states_option(text, OPTIONS, LETTERS, ENGLISH)
 
 
 def test_a_long_text_is_read_in_linear_time() -> None:

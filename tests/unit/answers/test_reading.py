@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_fairness.answers.lists_and_refusals import is_refusal
 from pytest_fairness.answers.reading import answer
-from pytest_fairness.answers.refusals import is_refusal
-from pytest_fairness.languages.language import ENGLISH
+from pytest_fairness.languages import ENGLISH
 from pytest_fairness.records import AnswerFormat, Json, Prompt, Request, Response, Status
 from tests.support.readings import read
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from pytest_fairness.answers import options
+from pytest_fairness.answers import choices
 from pytest_fairness.answers.reading import answer
-from pytest_fairness.audits.pronouns.antecedent import choice
-from pytest_fairness.languages.language import language
+from pytest_fairness.audits.antecedents import choice
+from pytest_fairness.languages import language
 from pytest_fairness.records import (
     Answer,
     AnswerFormat,
@@ -87,7 +87,7 @@ def test_options_are_read(row: dict[str, Json]) -> None:
     letters, texts = [*row["options"]], [*row["options"].values()]
     unknown = next(place for place, text in enumerate(texts) if text in UNKNOWN)
     said = read(row, Prompt(Request("Who?"), {}, 0)).said
-    place = options.read(said, texts, letters, unknown, language(row["language"]))
+    place = choices.named_option(said, texts, letters, unknown, language(row["language"]))
     assert (None if place is None else letters[place]) == row["right"]
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.answers import titles
-from pytest_fairness.languages.language import ENGLISH
+from pytest_fairness.answers import lists_and_refusals
+from pytest_fairness.languages import ENGLISH
 from pytest_fairness.records import Response, Status
 from tests.support.readings import read
 
@@ -144,4 +144,7 @@ def test_titles_in_json_are_read_unchanged(names: list[str]) -> None:
 
 
 def test_two_lines_with_the_same_end_keep_it() -> None:
-    assert titles.without_common_artist(["Hello - Live", "Skyfall - Live"]) == ["Hello - Live", "Skyfall - Live"]
+    assert lists_and_refusals.without_common_artist(["Hello - Live", "Skyfall - Live"]) == [
+        "Hello - Live",
+        "Skyfall - Live",
+    ]

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.asking.store import batch_table
-from pytest_fairness.asking.store.batch_table import Batch, BatchState, BatchTable
-from pytest_fairness.asking.store.freshness import ANY_ANSWER
-from pytest_fairness.asking.store.runs import RunId
-from pytest_fairness.asking.store.store import Store, response_key
+from pytest_fairness.asking import store as batch_table
+from pytest_fairness.asking.claims import ANY_ANSWER, RunId
+from pytest_fairness.asking.store import Batch, BatchState, BatchTable, Store, response_key
 from pytest_fairness.option_types import StoreAddress
 from pytest_fairness.records import Request, Response
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.asking.store.freshness import ANY_ANSWER
-from pytest_fairness.asking.store.store import Store, response_key
-from pytest_fairness.asking.timing import Timing
+from pytest_fairness.asking.claims import ANY_ANSWER
+from pytest_fairness.asking.limits import Timing
+from pytest_fairness.asking.store import Store, response_key
 from pytest_fairness.errors import AnswersMissing, FairnessError, RequestFailed, StoreError, TargetError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets import open_target
-from pytest_fairness.targets.python_callable import CallableTarget
+from pytest_fairness.targets.python import CallableTarget
 from tests.support.asking import engine_for, questions, settings_in, texts, wait_until
 from tests.support.servers import Body, ChatServer, Messages, Reply
 

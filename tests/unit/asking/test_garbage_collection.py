@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.asking.garbage_collection import THRESHOLD, rare_collections
-from pytest_fairness.targets.python_callable import CallableTarget
+from pytest_fairness.asking.engine import THRESHOLD, rare_collections
+from pytest_fairness.targets.python import CallableTarget
 from tests.support.asking import engine_for, questions, settings_in
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_fairness.asking.claims import RunId
 from pytest_fairness.asking.engine import Engine
-from pytest_fairness.asking.store.runs import RunId
-from pytest_fairness.asking.store.store import Store
-from pytest_fairness.asking.timing import Timing
+from pytest_fairness.asking.limits import Timing
+from pytest_fairness.asking.store import Store
 from pytest_fairness.option_types import DatabaseUrl
 from pytest_fairness.records import Response
 from pytest_fairness.targets import open_target

@@ -17,11 +17,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from pytest_fairness.asking.store import claims, runs, schema
-from pytest_fairness.asking.store.claims import ClaimResult, StopReason
-from pytest_fairness.asking.store.freshness import ANY_ANSWER
-from pytest_fairness.asking.store.runs import RunId
-from pytest_fairness.asking.store.store import Store
+from pytest_fairness.asking import claims, database
+from pytest_fairness.asking.claims import ANY_ANSWER, ClaimResult, RunId, StopReason
+from pytest_fairness.asking.store import Store
 from pytest_fairness.errors import StoreError
 from pytest_fairness.option_types import DatabaseUrl
 from pytest_fairness.records import Request, Response
@@ -102,7 +100,7 @@ def claim(store: Store, keys: list[str], owner: str, run: RunId | None = None, *
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make all processes look like processes of another machine: whether they run is unknown."""
-    for module in (claims, runs):
+    for module in (claims, claims):
         monkeypatch.setattr(module, "is_gone", lambda _process: False)
 
 
@@ -193,7 +191,7 @@ def test_claims_are_made_once_although_the_reply_is_lost(
 def test_a_server_that_stays_away_ends_the_run(
     postgres: Postgres, database_url: DatabaseUrl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("pytest_fairness.asking.store.postgres.RECONNECT_TIMEOUT", 0.5)
+    monkeypatch.setattr("pytest_fairness.asking.postgres.RECONNECT_TIMEOUT", 0.5)
     with Store(database_url) as store:
         postgres.stop()
         try:
@@ -229,7 +227,7 @@ def test_errors_say_what_to_do(postgres: Postgres, database_url: DatabaseUrl, tm
     Store(database_url).close()
     with psycopg.connect(database_url.address, autocommit=True) as connection:
         connection.execute("UPDATE pytest_fairness.store SET version = version + 1")
-    with pytest.raises(StoreError, match=f"newer pytest-fairness .store version {schema.VERSION + 1}"):
+    with pytest.raises(StoreError, match=f"newer pytest-fairness .store version {database.SCHEMA_VERSION + 1}"):
         Store(database_url)
 
 

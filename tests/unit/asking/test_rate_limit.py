@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.asking.rate_limit import RateLimit
-from pytest_fairness.asking.timing import DEFAULT_TIMING
+from pytest_fairness.asking.limits import DEFAULT_TIMING, RateLimit
 
 
 def after_overload(

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.asking.store.freshness import ANY_ANSWER
-from pytest_fairness.asking.store.store import Store
-from pytest_fairness.asking.timing import Timing
+from pytest_fairness.asking.claims import ANY_ANSWER
+from pytest_fairness.asking.limits import Timing
+from pytest_fairness.asking.store import Store
 from pytest_fairness.errors import AnswersMissing, RequestFailed, TargetError, short_message
 from tests.support.asking import engine_for, questions, settings_in, texts, wait_until
 from tests.support.servers import Body, ChatServer, Messages, Reply

@@ -19,14 +19,10 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.asking.rate_limit import RateLimit
-from pytest_fairness.asking.store.claims import ClaimResult, StopReason
-from pytest_fairness.asking.store.freshness import ANY_ANSWER, Freshness
-from pytest_fairness.asking.store.processes import this_process
-from pytest_fairness.asking.store.runs import RunId
-from pytest_fairness.asking.store.schema import VERSION
-from pytest_fairness.asking.store.sqlite import APPLICATION
-from pytest_fairness.asking.store.store import Store, response_key
+from pytest_fairness.asking.claims import ANY_ANSWER, ClaimResult, Freshness, RunId, StopReason
+from pytest_fairness.asking.database import APPLICATION, SCHEMA_VERSION, this_process
+from pytest_fairness.asking.limits import RateLimit
+from pytest_fairness.asking.store import Store, response_key
 from pytest_fairness.errors import StoreError
 from pytest_fairness.option_types import StoreAddress
 from pytest_fairness.records import Measurement, Request, Response, Sampling
@@ -247,8 +243,8 @@ def test_claims_of_an_ended_process_expire_at_once(path: Path) -> None:
     program = f"""
 import os
 from pathlib import Path
-from pytest_fairness.asking.store.freshness import ANY_ANSWER
-from pytest_fairness.asking.store.store import Store
+from pytest_fairness.asking.claims import ANY_ANSWER
+from pytest_fairness.asking.store import Store
 with Store(Path({str(path)!r})) as store:
     claim = store.claims.claim(["a"], "dead", limit=1, capacity=1, lease_seconds=3600, fresh=ANY_ANSWER)
     os._exit(7 if claim.claimed == ["a"] else 1)
@@ -322,11 +318,11 @@ def test_new_folder_is_ignored_by_git(path: Path, tmp_path: Path) -> None:
 def test_a_store_of_a_newer_version_is_not_changed(path: Path) -> None:
     Store(path).close()
     with sqlite3.connect(path) as connection:
-        connection.execute(f"PRAGMA user_version = {VERSION + 1}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION + 1}")
     connection.close()
     before = path.read_bytes()
     with pytest.raises(
-        StoreError, match=f"newer pytest-fairness .store version {VERSION + 1}, this one reads {VERSION}"
+        StoreError, match=f"newer pytest-fairness .store version {SCHEMA_VERSION + 1}, this one reads {SCHEMA_VERSION}"
     ):
         Store(path)
     assert path.read_bytes() == before
@@ -368,7 +364,7 @@ def test_a_full_disk_keeps_recorded_answers(path: Path) -> None:
 
 
 def test_several_processes_create_the_store_at_once(path: Path) -> None:
-    program = "from pathlib import Path; from pytest_fairness.asking.store.store import Store"
+    program = "from pathlib import Path; from pytest_fairness.asking.store import Store"
     program += f"; Store(Path({str(path)!r})).close()"
     started = [subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) for _ in range(6)]
     said = [process.communicate(timeout=50)[1] for process in started]
@@ -382,7 +378,7 @@ def test_a_killed_process_loses_no_recorded_answer(path: Path) -> None:
     program = f"""
 from pathlib import Path
 from pytest_fairness.records import Request, Response
-from pytest_fairness.asking.store.store import Store
+from pytest_fairness.asking.store import Store
 store = Store(Path({str(path)!r}))
 for number in range(1_000_000):
     store.record(str(number), Request("?"), "target", Response("x" * 1000))

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.audits.anonymizer import Anonymizer
-from pytest_fairness.languages.language import ENGLISH
-from pytest_fairness.probes.generation import first_names
+from pytest_fairness.audits.terms import Anonymizer
+from pytest_fairness.languages import ENGLISH
+from pytest_fairness.probes import identity_terms
 
 DECLARED = ["White", "Black", "Middle-Eastern", "man", "nonbinary person", "Kelly"]
 
@@ -73,7 +73,7 @@ def test_no_declared_term_breaks_it_and_no_identity_term_survives(declared: list
     ],
 )
 def test_names_go_where_they_are_written_as_names(text: str, expected: str) -> None:
-    listed = first_names.name_forms(
+    listed = identity_terms.name_forms(
         ["Emily", "Lakisha", "José", "Jean", "Paul", "Will", "Hope", "Grace", "Rose", "Mark"]
     )
     assert " ".join(Anonymizer([], ENGLISH, names=listed).words(text)) == expected
@@ -82,7 +82,7 @@ def test_names_go_where_they_are_written_as_names(text: str, expected: str) -> N
 @given(st.text(), st.lists(st.sampled_from(["Emily", "Will", "Zoë", "Hope"]), max_size=4))
 def test_names_take_nothing_else_along(text: str, found: list[str]) -> None:
     """The words that are left stand in their order, without names; of a text without names all are left."""
-    listed = first_names.name_forms(["Emily", "Will", "Zoë", "Hope"])
+    listed = identity_terms.name_forms(["Emily", "Will", "Zoë", "Hope"])
     plain = Anonymizer([], ENGLISH).words(f"{text} " + " and ".join(found))
     left = iter(plain)
     assert all(word in left for word in Anonymizer([], ENGLISH, names=listed).words(f"{text} " + " and ".join(found)))

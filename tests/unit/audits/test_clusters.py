@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from pytest_fairness import kinds
-from pytest_fairness.audits.answer_checks import checks
+from pytest_fairness.audits import answer_checks
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.kinds import schemas
 from pytest_fairness.probes import Probe, parse
 from pytest_fairness.records import Answer, Json, Measurement, Prompt, Status
-from pytest_fairness.run.items.probe_items import ProbeItem, items_of
+from pytest_fairness.run.items import ProbeItem, items_of
 
 NUMBERS = "answer: {number: {min: 0, max: 100}}\naudits: {mean_gap: {tolerance: 5}, rank_gap: {}}\n"
 CHOICES = 'answer: {choices: ["yes", "no"]}\naudits: {impact_ratio: , demographic_parity: , flip_direction: }\n'
@@ -127,7 +127,7 @@ def test_the_note_says_how_equal_prompts_were_asked(*, shared: bool) -> None:
     probe = people(many(12, 5), NUMBERS)
     item = items(probe)["mean_gap"]
     found = [answer for answer in answers(probe, number, "a", shared=shared) if item.uses(answer.labels)]
-    notes = checks.concerns(item.audit, item, found, item.audit.measure(item, found))
+    notes = answer_checks.concerns(item.audit, item, found, item.audit.measure(item, found))
     (note,) = [note.message for note in notes if note.name == "equal_prompts"]
     assert note.startswith("60 records, 24 different prompts: ")
     assert note.endswith("count as 12 observations" if shared else "each was asked for itself")
@@ -187,7 +187,7 @@ def test_cases_with_equal_prompts_that_share_their_answers_are_not_tested(*, sha
         text = f"{own.choice(['She helps her', 'He helps him'])} {own.random()}."
         text = texts.setdefault(key, text)
         found.append(Answer(prompt.labels, prompt.trial, text, Status.OK, text))
-    concerns = checks.concerns(item.audit, item, found, item.audit.measure(item, found))
+    concerns = answer_checks.concerns(item.audit, item, found, item.audit.measure(item, found))
     assert [note.withholds for note in concerns if note.name == "shared_answers"] == ["test"] * shared
     if shared:
         with pytest.raises(BaselineStale, match="equal prompts, which several cases of the baseline share"):
@@ -215,7 +215,7 @@ def test_a_file_of_texts_that_was_joined_with_copies_of_itself_counts_once(
     found = measured(item, joined)
     assert found == measured(item, once)
     assert item.audit.compare(item, joined, once) == item.audit.compare(item, once, once)
-    (note,) = [note for note in checks.concerns(item.audit, item, joined, found) if note.name == "copied_rows"]
+    (note,) = [note for note in answer_checks.concerns(item.audit, item, joined, found) if note.name == "copied_rows"]
     assert note.withholds == "nothing"
     assert "times in the same order; each counts once" in note.message
 
@@ -253,5 +253,7 @@ def test_one_text_for_equal_prompts_is_not_one_text_for_different_prompts() -> N
         Answer(prompt.labels, prompt.trial, (text, other)[prompt.trial % 2], Status.OK, (text, other)[prompt.trial % 2])
         for prompt in probe.prompts()
     ]
-    messages = [note.message for note in checks.concerns(item.audit, item, found, item.audit.measure(item, found))]
+    messages = [
+        note.message for note in answer_checks.concerns(item.audit, item, found, item.audit.measure(item, found))
+    ]
     assert not [message for message in messages if "different prompts, are the same text" in message]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.audits.decision import Outcome, decide
-from pytest_fairness.stats.intervals import normal
+from pytest_fairness.audits.base import Outcome, decide
+from pytest_fairness.stats import intervals
 
 TOLERANCE, ALPHA, BETA = 0.1, 0.01, 0.05
 ERRORS = [0.01, 0.03, 0.05, 0.0631, 0.08, 0.1, 0.2]
@@ -26,7 +26,7 @@ def outcomes(
             error,
             threshold=TOLERANCE,
             accepted=2 * TOLERANCE,
-            significant=normal.upper_tail(estimate / error) <= ALPHA,
+            significant=intervals.upper_tail(estimate / error) <= ALPHA,
             requires_lower_bound=requires_lower_bound,
             alpha=ALPHA,
             beta=BETA,
@@ -43,7 +43,7 @@ def test_error_rates_hold_at_every_size(error: float) -> None:
 
 
 def test_at_the_size_that_is_advised_both_are_decided() -> None:
-    error = 2 * TOLERANCE / (normal.quantile(1 - ALPHA) + normal.quantile(0.8))
+    error = 2 * TOLERANCE / (intervals.quantile(1 - ALPHA) + intervals.quantile(0.8))
     assert outcomes(2 * TOLERANCE, error)["beyond"] == pytest.approx(0.8 * 20_000, rel=0.02)
     assert outcomes(0.0, error)["within"] > 0.9 * 20_000
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from pytest_fairness import kinds, probes
-from pytest_fairness.audits.intersections import Intersection
+from pytest_fairness.audits.unit_audit import Intersection
 from pytest_fairness.records import Answer, Measurement, Status
 from pytest_fairness.run import items_of
-from pytest_fairness.stats.unit_tables.distances import LargestGap
-from pytest_fairness.stats.unit_tables.statistic import Sample
+from pytest_fairness.stats.unit_statistics import LargestGap
+from pytest_fairness.stats.unit_tables import Sample
 
 RECORDS = [
     {"id": f"{number:03}", "sex": sex, "race": race, "truth": ("rich", "poor")[number % 2]}

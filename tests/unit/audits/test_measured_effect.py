@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.effects import cohens_g, cohens_h
-from pytest_fairness.audits.info import Direction
-from pytest_fairness.audits.measured_effect import effect_of
+from pytest_fairness.audits.info import Direction, cohens_g, cohens_h
 from pytest_fairness.records import Concern, Effect, Measurement, Size
+from pytest_fairness.run.items import effect_of
 
 SHARES = cohens_h("both shares", lambda measurement: measurement.details["shares"])
 HALF = cohens_g("share − 1/2", scale=1.0, no_effect=0.5)

@@ -13,14 +13,12 @@ from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.errors import BaselineStale, NotMeasurable
-from pytest_fairness.probes.audit_settings import AuditSettings
 from pytest_fairness.probes.base import Probe
+from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.records import Answer, Status
-from pytest_fairness.stats.arrays import Floats
-from pytest_fairness.stats.unit_tables.change import UnitChange
-from pytest_fairness.stats.unit_tables.distances import LargestGap
-from pytest_fairness.stats.unit_tables.means import Mean
-from pytest_fairness.stats.unit_tables.statistic import UnitStatistic
+from pytest_fairness.stats.resampling import Floats
+from pytest_fairness.stats.unit_statistics import LargestGap
+from pytest_fairness.stats.unit_tables import Mean, UnitChange, UnitStatistic
 
 PROBE: Any = None
 """The probe of the item, which no audit here uses."""

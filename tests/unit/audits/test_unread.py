@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness import kinds, probes
-from pytest_fairness.audits import unread
+from pytest_fairness.audits import rules
 from pytest_fairness.audits.base import Audit
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.records import Answer, Measurement, Status, Verdict
@@ -208,7 +208,7 @@ def test_no_way_in_which_unread_answers_fall_exceeds_the_bound(
         dict(zip(names, lost, strict=True)),
         {"refused": dict(zip(names, positive, strict=True)), "shares": dict(zip(names, shares, strict=True))},
     )
-    bound = unread.of_value(item.audit, item, measurement, 0.5, 0.1)
+    bound = rules.unread_of_value(item.audit, item, measurement, 0.5, 0.1)
     assert abs(full[0] - full[1]) <= abs(measurement.value) + bound.worsening + 1e-9
 
 

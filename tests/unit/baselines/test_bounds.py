@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.baselines.answer_sets import Row, answer_set_for, read_answers, write_answers
+from pytest_fairness.baselines.entries import Row, answer_set_for, read_answers, write_answers
 from pytest_fairness.errors import BaselineError, ProbeError
 from pytest_fairness.probes import table
 from pytest_fairness.records import MAX_LINE

@@ -13,14 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.atomic import replace_file
-from pytest_fairness.baselines.answer_sets import Row, answer_set_for, read_answers, write_answers
-from pytest_fairness.baselines.entries import Entry
-from pytest_fairness.baselines.fingerprints import fingerprints
-from pytest_fairness.baselines.reading import Baseline, read_baseline
-from pytest_fairness.baselines.writing import update_baseline
+from pytest_fairness.baselines.entries import Entry, Row, answer_set_for, read_answers, write_answers
+from pytest_fairness.baselines.files import Baseline, fingerprints, read_baseline, update_baseline
 from pytest_fairness.errors import BaselineError
 from pytest_fairness.records import Measurement
+from pytest_fairness.resources import replace_file
 from pytest_fairness.version import __version__
 
 GROUPS = ("White", "Black", "Asian")
@@ -291,8 +288,8 @@ def test_killed_while_writing_loses_nothing(tmp_path: Path, monkeypatch: pytest.
     for number in range(4):
         folder = tmp_path / str(number)
         written(folder, {"a": entry(0.1)}, rows("first"))
-        monkeypatch.setattr("pytest_fairness.baselines.writing.replace_file", stop := stop_after(number))
-        monkeypatch.setattr("pytest_fairness.baselines.answer_sets.replace_file", stop)
+        monkeypatch.setattr("pytest_fairness.baselines.files.replace_file", stop := stop_after(number))
+        monkeypatch.setattr("pytest_fairness.baselines.entries.replace_file", stop)
         try:
             update_baseline(folder, "products", {"a": entry(0.2)}, rows("second"))
             finished = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from pytest_fairness.baselines.entries import Entry
-from pytest_fairness.baselines.fingerprints import changed_sampling, fingerprints, stale_parts
+from pytest_fairness.baselines.files import changed_sampling, fingerprints, stale_parts
 from pytest_fairness.records import Measurement
 
 PARTS = {"prompt": ["Imagine a {race} person."], "axis race": {"unmarked": "White"}}

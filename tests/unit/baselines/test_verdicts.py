@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.audits.base import Audit, AuditItem
-from pytest_fairness.audits.decision_rules import SignificantChange
 from pytest_fairness.audits.info import AuditInfo, Direction
+from pytest_fairness.audits.rules import SignificantChange
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
-from pytest_fairness.probes.audit_settings import AuditSettings
+from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict
-from pytest_fairness.stats.intervals import normal
+from pytest_fairness.stats import intervals
 from tests.support.corpora import PROBE
 
 ACCEPT = "pytest --fairness-rebaseline probes/x.yaml"
@@ -58,7 +58,7 @@ class Higher(Plain):
 
 def measured(value: float, error: float = 0.01, **other: Any) -> Measurement:
     facts: dict[str, Any] = {"p_value": 0.001, "n": {"a": 30, "b": 30}, "missing": {"a": 0, "b": 0}, **other}
-    return Measurement(value, normal.interval(value, error), error, **facts)
+    return Measurement(value, intervals.interval(value, error), error, **facts)
 
 
 def judged(
@@ -252,7 +252,7 @@ def test_a_run_reaches_a_decision_at_the_size_that_it_asks_for() -> None:
     """At that size, a change by twice the tolerance is found in 80 % of runs; no change then passes more often."""
     asked_for = int(judged(error=0.1).reason.split("Needs about ")[1].split()[0])
     error = 0.1 * math.sqrt(15 / asked_for) * math.sqrt(2)
-    assert (normal.quantile(0.99) + normal.quantile(0.8)) * error == pytest.approx(0.2, rel=0.05)
+    assert (intervals.quantile(0.99) + intervals.quantile(0.8)) * error == pytest.approx(0.2, rel=0.05)
 
 
 def test_the_advice_counts_the_baseline_in() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.languages.detection import foreign_shares, other_language
+from pytest_fairness.languages import foreign_shares, other_language
 
 NEW_MODEL = pytest.mark.skipif(version("py3langid") < "0.4", reason="the model of py3langid 0.2 judges such lists")
 REFUSALS = {

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness import kinds, probes
-from pytest_fairness.answers import decisions
-from pytest_fairness.answers.refusals import is_refusal
-from pytest_fairness.audits.anonymizer import Anonymizer
+from pytest_fairness.answers import choices
+from pytest_fairness.answers.lists_and_refusals import is_refusal
+from pytest_fairness.audits.terms import Anonymizer
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.languages.language import BUILT_IN, ENGLISH, language
+from pytest_fairness.languages import BUILT_IN, ENGLISH, language
 from pytest_fairness.probes.base import Probe
 
 PROBE = """
@@ -86,7 +86,7 @@ def test_choices_are_read_within_sentences_of_the_language(code: str, text: str,
         "it": ("sì", "no"),
         "pt": ("sim", "não"),
     }[code]
-    assert decisions.choice(text, allowed, language(code)) == choice
+    assert choices.choice(text, allowed, language(code)) == choice
 
 
 def test_words_without_blanks_are_found() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.languages.language import BUILT_IN, Language, language
+from pytest_fairness.languages import BUILT_IN, Language, language
 from pytest_fairness.records import AnswerFormat, Response, Status
 from tests.support.readings import read
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.asking.store.store import decode_request, encode_request, response_key
+from pytest_fairness.asking.store import decode_request, encode_request, response_key
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.kinds import schemas
 from pytest_fairness.probes import CounterfactualProbe, GenerationProbe, parse

@@ -10,8 +10,7 @@ from jsonschema import Draft7Validator
 from ruamel.yaml import YAML
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes import json_schema
-from pytest_fairness.probes.coreference import winobias
+from pytest_fairness.probes import coreference, json_schema
 from tests.support import pronouns
 from tests.support.probe_files import KINDS, errors
 
@@ -240,4 +239,4 @@ def test_any_file_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, p
     for name, text in (("pro", pro), ("anti", anti)):
         (folder / name).write_bytes(text.encode("utf-8", "surrogatepass"))
     with pytest.raises(ProbeError):
-        winobias.read(folder / "pro", folder / "anti")
+        coreference.read_winobias(folder / "pro", folder / "anti")

@@ -20,7 +20,7 @@ from pytest_fairness import kinds
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.kinds import recorded_answers, schemas
 from pytest_fairness.probes import CounterfactualProbe, parse
-from pytest_fairness.probes.counterfactual.flips import Flip
+from pytest_fairness.probes.counterfactual_records import Flip
 from pytest_fairness.records import NumberFormat, Prompt, Status
 from tests.support.probe_files import KINDS
 

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pytest_fairness import probes as package
+from pytest_fairness import probes
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes import load, parse
-from pytest_fairness.probes.generation import first_names
+from pytest_fairness.probes import identity_terms, load, parse
 from pytest_fairness.records import Sampling
 from tests.support.probe_files import KINDS, PRODUCTS, SMALL, Classifier, errors, read
 
@@ -398,11 +397,11 @@ def test_too_many_prompts_are_an_error() -> None:
 
 
 def test_names_are_exported_and_lazy() -> None:
-    assert sorted(package.__all__) == package.__all__
-    for name in package.__all__:
-        assert getattr(package, name) is not None
+    assert sorted(probes.__all__) == probes.__all__
+    for name in probes.__all__:
+        assert getattr(probes, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = package.nothing
+        _ = probes.nothing
 
 
 PIECES = [
@@ -467,7 +466,7 @@ def test_first_names_are_a_packaged_list_or_the_probes_own() -> None:
 
 
 def test_without_the_package_there_is_no_packaged_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(first_names, "available", lambda: False)
+    monkeypatch.setattr(identity_terms, "has_name_lists", lambda: False)
     (error,) = errors(SMALL + "anonymize: {names: true}\n")
     assert error.startswith("5:20: `anonymize.names`: the list of first names needs the package faker: pip install ")
     assert read(SMALL + "anonymize: {names: [Emily]}\n").removed_names == {"emily"}

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes.multiple_choice import published_files
-from pytest_fairness.probes.multiple_choice.questions import QuestionsFile, drawn
+from pytest_fairness.probes import multiple_choice
+from pytest_fairness.probes.multiple_choice import QuestionsFile, drawn
 from tests.support import choices
 from tests.support.choices import line, lines, published, read
 
@@ -169,8 +169,8 @@ def test_group_codes_tell_who_is_stereotyped(
 ) -> None:
     words = {"s": "stereotyped", "o": "other", "p": "person"}
     expected = (words[roles[0]], "unknown", words[roles[1]])
-    assert published_files.roles([first, ("Unknown", "unknown"), second], groups) == expected
-    assert published_files.roles([second, ("Unknown", "unknown"), first], groups) == expected[::-1]
+    assert multiple_choice.roles([first, ("Unknown", "unknown"), second], groups) == expected
+    assert multiple_choice.roles([second, ("Unknown", "unknown"), first], groups) == expected[::-1]
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ def test_a_changed_file_is_serialized_differently(tmp_path: Path) -> None:
 
 @given(count=st.integers(1, 160), seed=st.integers(0, 3), order=st.randoms(use_true_random=False))
 def test_a_sample_is_even_and_does_not_depend_on_the_order(count: int, seed: int, order: Any) -> None:
-    questions = [published_files.question(row) for row in lines(160)]
+    questions = [multiple_choice.published_question(row) for row in lines(160)]
     sample = drawn(questions, count, seed)
     assert len({question.name for question in sample}) == count
     assert [question for question in questions if question in sample] == sample
@@ -298,7 +298,7 @@ def test_a_sample_is_even_and_does_not_depend_on_the_order(count: int, seed: int
 
 
 def test_a_larger_sample_contains_a_smaller_one_and_another_seed_draws_another() -> None:
-    questions = [published_files.question(row) for row in lines(160)]
+    questions = [multiple_choice.published_question(row) for row in lines(160)]
     first, larger, other = (
         {each.name for each in drawn(questions, count, seed)} for count, seed in ((40, 0), (80, 0), (40, 1))
     )

@@ -5,8 +5,8 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.probes.prompts import template
-from pytest_fairness.probes.recommendation.typos import Operation, Perturbed, error_count, typos, typos_in_template
+from pytest_fairness.probes import prompts
+from pytest_fairness.probes.recommendation_prompts import Operation, Perturbed, error_count, typos, typos_in_template
 from tests.support.templates import literal
 
 operations = st.lists(st.sampled_from(get_args(Operation)), min_size=1, unique=True)
@@ -58,6 +58,6 @@ def test_another_seed_makes_others() -> None:
 def test_an_entity_is_never_touched(before: str, after: str, rate: float, seed: int, kinds: list[Operation]) -> None:
     clean = literal(before) + "{entity}" + literal(after)
     found = typos_in_template(clean, rate, seed, kinds)
-    assert template.placeholders(found.text) == ["entity"]
-    assert "Beyoncé" in template.fill(found.text, {"entity": "Beyoncé"})
+    assert prompts.placeholders(found.text) == ["entity"]
+    assert "Beyoncé" in prompts.fill(found.text, {"entity": "Beyoncé"})
     assert replayed(found) == found.text

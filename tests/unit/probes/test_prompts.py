@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.probes import GenerationProbe, parse
-from pytest_fairness.probes.prompts import template
+from pytest_fairness.probes import GenerationProbe, parse, prompts
 from pytest_fairness.records import Sampling
 from tests.support.probe_files import KINDS, PRODUCTS, SMALL, read
 from tests.support.templates import literal
@@ -74,8 +73,8 @@ NAMES = st.sampled_from(["a", "b", "race", "gender_2"])
 
 @given(st.text(), st.dictionaries(NAMES, st.text()))
 def test_a_literal_fills_to_itself(text: str, values: dict[str, str]) -> None:
-    assert template.fill(literal(text), values) == text
-    assert not list(template.diagnostics(literal(text), values))
+    assert prompts.fill(literal(text), values) == text
+    assert not list(prompts.template_diagnostics(literal(text), values))
 
 
 @given(
@@ -84,18 +83,18 @@ def test_a_literal_fills_to_itself(text: str, values: dict[str, str]) -> None:
 )
 def test_filling_is_putting_the_pieces_together(pieces: list[tuple[str, str]], values: dict[str, str]) -> None:
     text = "".join(f"{literal(before)}{{{name}}}" for before, name in pieces)
-    assert template.fill(text, values) == "".join(before + values[name] for before, name in pieces)
-    assert template.placeholders(text) == list(dict.fromkeys(name for _, name in pieces))
+    assert prompts.fill(text, values) == "".join(before + values[name] for before, name in pieces)
+    assert prompts.placeholders(text) == list(dict.fromkeys(name for _, name in pieces))
 
 
 @given(st.text(alphabet="{}ab.[]!: _0"))
 def test_a_valid_template_fills_and_an_invalid_one_does_not(text: str) -> None:
     values = {"a": "1", "ab": "2"}
-    if list(template.diagnostics(text, values)):
+    if list(prompts.template_diagnostics(text, values)):
         with pytest.raises(ValueError, match="has no value"):
-            template.fill(text, values)
+            prompts.fill(text, values)
     else:
-        assert template.fill(text, values) == text.format(**values)
+        assert prompts.fill(text, values) == text.format(**values)
 
 
 def test_the_fingerprint_names_everything_an_item_depends_on() -> None:

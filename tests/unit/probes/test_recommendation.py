@@ -11,7 +11,7 @@ from ruamel.yaml import YAML
 
 from pytest_fairness.answers import reading
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.languages.language import ENGLISH
+from pytest_fairness.languages import ENGLISH
 from pytest_fairness.probes import RecommendationProbe, json_schema, parse
 from pytest_fairness.records import Answer, Prompt, Status
 from tests.support.probe_files import KINDS, errors

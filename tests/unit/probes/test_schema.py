@@ -148,7 +148,7 @@ def test_a_probe_that_is_invalid_in_the_schema_is_rejected_by_the_loader(text: s
 def test_the_shipped_schema_is_that_of_the_models(place: str) -> None:
     expected = schema_text(kinds.schemas())
     if place == "package":
-        found = files("pytest_fairness.probes").joinpath("loading", "probe.schema.json").read_text(encoding="utf-8")
+        found = files("pytest_fairness.probes").joinpath("probe.schema.json").read_text(encoding="utf-8")
     else:
         found = (Path(__file__).parents[3] / "docs" / "probe.schema.json").read_text(encoding="utf-8")
     assert found == expected, REGENERATE

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness import kinds, probes
-from pytest_fairness.audits.text.documents import anonymizer
+from pytest_fairness.audits.documents import anonymizer
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import GenerationProbe
 

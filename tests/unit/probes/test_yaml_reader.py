@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from pytest_fairness.probes.document import Node
-from pytest_fairness.probes.loading.yaml_reader import DocumentError, parse
+from pytest_fairness.probes.diagnostics import Node
+from pytest_fairness.probes.yaml_reader import DocumentError, parse
 
 ROOT = Path(__file__).parents[3]
 PROBES = sorted(

@@ -1,12 +1,12 @@
 """JUnit properties of an item."""
 
-from pytest_fairness.pytest_integration.items import junit
+from pytest_fairness.pytest_integration import item_results
 from pytest_fairness.records import VerdictName
 from tests.support.results import REASON, result
 
 
 def test_junit_properties_are_flat() -> None:
-    assert junit.properties(result(VerdictName.OVER_LIMIT, limit=0.05), "openai:model") == [
+    assert item_results.junit_properties(result(VerdictName.OVER_LIMIT, limit=0.05), "openai:model") == [
         ("value", 0.0612345),
         ("interval_low", 0.048),
         ("interval_high", 0.0741),
@@ -17,5 +17,5 @@ def test_junit_properties_are_flat() -> None:
         ("reason", f"jsd[race=Black]: {REASON}"),
         ("target", "openai:model"),
     ]
-    names = [name for name, _ in junit.properties(result(VerdictName.ERROR), None)]
+    names = [name for name, _ in item_results.junit_properties(result(VerdictName.ERROR), None)]
     assert names == ["verdict", "finding", "reason"]

@@ -8,7 +8,7 @@ from pathlib import Path, PureWindowsPath
 
 import pytest
 
-from pytest_fairness.pytest_integration.relative_paths import relative_path
+from pytest_fairness.pytest_integration.configuration import relative_path
 
 
 def test_a_path_in_another_folder_begins_with_dots() -> None:

@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports import charts
-from pytest_fairness.reports.charts.base import MARKS, Chart
-from pytest_fairness.reports.charts.vega import svg
-from pytest_fairness.reports.html import text_diff
+from pytest_fairness.reports import charts, detail_charts, html_items
+from pytest_fairness.reports.charts import MARKS, Chart, svg
 from tests.support.results import report, result
 
 
@@ -21,7 +19,7 @@ def item(**more: Any) -> dict[str, Json]:
 
 
 def chart(name: str, detail: Json) -> Chart:
-    found, rest = charts.detail_charts({**item(), "details": {name: detail}}, {})
+    found, rest = detail_charts.detail_charts({**item(), "details": {name: detail}}, {})
     assert not rest
     (one,) = found
     return one
@@ -58,14 +56,14 @@ def test_any_mapping_of_names_to_means_gets_a_chart() -> None:
     one = chart("whatever_it_is", detail)
     assert names(one) == ["young", "old"]
     assert one.title == "Whatever it is, by name, with 95 % confidence intervals"
-    found, rest = charts.detail_charts({**item(), "details": {"other": {"old": {"mean": 0.2}, "young": 3}}}, {})
+    found, rest = detail_charts.detail_charts({**item(), "details": {"other": {"old": {"mean": 0.2}, "young": 3}}}, {})
     assert not found
     assert set(rest) == {"other"}
 
 
 def test_the_similarity_of_neutral_lists_is_drawn() -> None:
     details = {"similarity": {"old": {"mean": 0.2}}, "noise_floor": {"mean": 0.625}}
-    (one,), rest = charts.detail_charts({**item(), "details": details}, {})
+    (one,), rest = detail_charts.detail_charts({**item(), "details": details}, {})
     assert one.text == "Lowest first: old 0.2. Similarity of two neutral lists: 0.625."
     assert len(one.spec["layer"]) == 4
     assert set(rest) == {"noise_floor"}
@@ -76,7 +74,7 @@ def test_an_audit_names_the_chart_of_its_detail() -> None:
     method = AuditInfo(
         name="", title="", better=Direction.LOWER, tolerance=0.1, value_range=(0, 1), charts={"typical": "word_weights"}
     )
-    (one,), rest = charts.detail_charts({**item(), "details": details}, method.to_json())
+    (one,), rest = detail_charts.detail_charts({**item(), "details": details}, method.to_json())
     assert (one.title, names(one)) == ("Words that distinguish the groups", ["oil"])
     assert set(rest) == {"shares"}
 
@@ -184,19 +182,19 @@ TEXTS = st.text(alphabet="ab Ä,.\n-<", max_size=60)
 
 @given(TEXTS, TEXTS)
 def test_joined_pieces_are_the_original_texts(first: str, second: str) -> None:
-    left, right = text_diff.highlight_differences(first, second), text_diff.highlight_differences(second, first)
+    left, right = html_items.highlight_differences(first, second), html_items.highlight_differences(second, first)
     assert "".join(piece.text for piece in left) == first
     assert "".join(piece.text for piece in right) == second
-    assert "".join(piece.text for piece in text_diff.highlight(first, {"a", "ab"})) == first
+    assert "".join(piece.text for piece in html_items.highlight(first, {"a", "ab"})) == first
     if first == second:
         assert not any(piece.highlighted for piece in [*left, *right])
 
 
 def test_pieces_mark_words_or_what_differs() -> None:
     expected = [("Try a ", False), ("hair", True), (" oil.", False)]
-    pieces = text_diff.highlight_differences("Try a hair oil.", "Try a silk oil.")
+    pieces = html_items.highlight_differences("Try a hair oil.", "Try a silk oil.")
     assert [(piece.text, piece.highlighted) for piece in pieces] == expected
-    assert [(piece.text, piece.highlighted) for piece in text_diff.highlight("Try a hair oil.", {"hair"})] == expected
+    assert [(piece.text, piece.highlighted) for piece in html_items.highlight("Try a hair oil.", {"hair"})] == expected
 
 
 def test_contributing_words_belong_to_the_group_that_uses_them_more() -> None:
@@ -205,15 +203,15 @@ def test_contributing_words_belong_to_the_group_that_uses_them_more() -> None:
         {"word": "nice", "z": 2.0, "significant": False},
     ]
     contributions = [{"word": "oil", "bits": 0.4, "side": "marked"}, {"word": "tie", "bits": 0.2, "side": "unmarked"}]
-    found = text_diff.contributing_words({**item(), "details": {"words": words, "contributions": contributions}})
+    found = html_items.contributing_words({**item(), "details": {"words": words, "contributions": contributions}})
     assert found == {"Black": {"hair"}}
     weak = {"word": "and", "bits": 0.01, "side": "marked"}
-    found = text_diff.contributing_words({**item(), "details": {"contributions": [*contributions, weak]}})
+    found = html_items.contributing_words({**item(), "details": {"contributions": [*contributions, weak]}})
     assert found == {"Black": {"oil"}, "White": {"tie"}}
     examples = [{"stereotype": ["she"], "anti_stereotype": "no list"}]
-    assert text_diff.contributing_words({**item(), "details": {"examples": examples}}) == {"": {"she"}}
+    assert html_items.contributing_words({**item(), "details": {"examples": examples}}) == {"": {"she"}}
 
 
 def test_lists_are_compared_line_by_line() -> None:
-    pieces = text_diff.highlight_differences("Red River\nLast Winter\nOld Song", "Last Winter\nRed Song\nOld Song")
+    pieces = html_items.highlight_differences("Red River\nLast Winter\nOld Song", "Last Winter\nRed Song\nOld Song")
     assert [piece.text for piece in pieces if piece.highlighted] == ["Red River\n"]

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Comparison, ItemResult, Json, Measurement, VerdictName
 from pytest_fairness.reports import html
-from pytest_fairness.reports.html import page as pages
-from pytest_fairness.reports.items.report_items import verdict_counts
+from pytest_fairness.reports.report_items import verdict_counts
 from tests.support.pages import Element, Page
 from tests.support.results import AUDITS, DETAILS, report, result
 
@@ -92,7 +91,7 @@ def page(text: str) -> Page:
 
 def test_the_page_has_one_script_of_its_own_and_no_external_resources(page: Page) -> None:
     (script,) = page.all("script")
-    assert script.text == (files("pytest_fairness.reports.html") / "templates" / "script.js").read_text("utf-8")
+    assert script.text == (files("pytest_fairness.reports") / "templates" / "script.js").read_text("utf-8")
     assert not page.all("iframe", "object", "embed", "link", "base", "img", "foreignobject", "use")
     for element in page.elements:
         for name, value in element.attributes.items():
@@ -416,7 +415,7 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatc
     monkeypatch.setitem(sys.modules, "jinja2", None)
     expected = r"\(jinja2 not found\)\. Install it: pip install \"pytest-fairness\[report\]\""
     with pytest.raises(FairnessError, match=expected):
-        pages.require_extra()
+        html.require_extra()
 
 
 def test_the_run_names_the_models_that_the_server_reported() -> None:

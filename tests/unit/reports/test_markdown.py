@@ -6,11 +6,11 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pytest_fairness.audits.findings import Finding
+from pytest_fairness.audits.info import Finding
 from pytest_fairness.records import Comparison, ItemResult, VerdictName
 from pytest_fairness.reports import markdown
-from pytest_fairness.reports.changes.comparison_formats import markdown as compared
-from pytest_fairness.reports.changes.run_comparison import compare
+from pytest_fairness.reports.files import compare
+from pytest_fairness.reports.files import comparison_markdown as compared
 from tests.support.results import REASON, report, result
 
 HOSTILE = [

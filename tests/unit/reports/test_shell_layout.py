@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_fairness.reports.shell_layout import shell_word
+from pytest_fairness.reports.formatting import shell_word
 
 
 @pytest.mark.parametrize(

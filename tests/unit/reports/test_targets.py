@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
-from pytest_fairness.reports import files, markdown
+from pytest_fairness.reports import files, markdown, report_items, terminal
 from pytest_fairness.reports.document import report_document
-from pytest_fairness.reports.items import target_table
-from pytest_fairness.reports.items.report_items import target_name
-from pytest_fairness.reports.terminal import summary
-from pytest_fairness.reports.text_layout import width_of
+from pytest_fairness.reports.formatting import width_of
+from pytest_fairness.reports.report_items import target_name
 from tests.support.results import result
 
 NAMES = [f"model-{number}" for number in range(6)]
@@ -56,11 +54,11 @@ def test_the_document_matches_the_schema_and_counts_by_target() -> None:
 def test_an_unnamed_target_has_no_counts_by_target_and_no_table() -> None:
     written = report_document([result()], tool_version="1", target="local", started=0.0, seconds=1.0, requests={})
     assert "by_target" not in written["summary"]
-    assert target_table.items_by_target(written) == ([], [])
+    assert report_items.items_by_target(written) == ([], [])
 
 
 def test_the_table_has_a_row_per_item_and_a_column_per_target() -> None:
-    names, rows = target_table.items_by_target(report(["b", "a"]))
+    names, rows = report_items.items_by_target(report(["b", "a"]))
     assert names == ["a", "b"]
     assert [title for title, _ in rows] == ["jsd[race=Asian]", "jsd[race=Black]"]
     assert {name: item["id"] for name, item in rows[0][1].items()} == {
@@ -71,11 +69,11 @@ def test_the_table_has_a_row_per_item_and_a_column_per_target() -> None:
 
 @pytest.mark.parametrize("width", [50, 80, 200])
 def test_the_table_fits_the_terminal(width: int) -> None:
-    lines = [line.text for line in summary.summary(report(NAMES), width)]
+    lines = [line.text for line in terminal.summary(report(NAMES), width)]
     assert "audits by target" in lines
     assert max(map(width_of, lines)) <= width
 
 
 def test_a_single_named_target_has_no_table() -> None:
-    assert "audits by target" not in [line.text for line in summary.summary(report(["only"]), 80)]
+    assert "audits by target" not in [line.text for line in terminal.summary(report(["only"]), 80)]
     assert "Audits by target" not in markdown.report(report(["only"]))

@@ -11,13 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.records import ItemResult, Json, Measurement, Verdict, VerdictName
-from pytest_fairness.reports.formatting import number, printable
-from pytest_fairness.reports.items.top_contributors import failure_text
-from pytest_fairness.reports.suggestions.shell_commands import accept_command
-from pytest_fairness.reports.terminal.item_table import WORST_ROWS
-from pytest_fairness.reports.terminal.lines import Line
-from pytest_fairness.reports.terminal.summary import MOST_ROWS, summary
-from pytest_fairness.reports.text_layout import cut, cut_ids, cut_middle, width_of, wrap
+from pytest_fairness.reports.findings import accept_command, failure_text
+from pytest_fairness.reports.formatting import cut, cut_ids, cut_middle, number, printable, width_of, wrap
+from pytest_fairness.reports.terminal import MOST_ROWS, summary
+from pytest_fairness.reports.terminal_items import WORST_ROWS, Line
 from tests.support.results import DETAILS, EXAMPLE, report, result
 
 LONG = (

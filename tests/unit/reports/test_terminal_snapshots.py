@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from pytest_fairness.pytest_integration.guarded_terminal import GuardedFile
+from pytest_fairness.pytest_integration.terminal import GuardedFile
 from pytest_fairness.records import Comparison, ItemResult, VerdictName
-from pytest_fairness.reports.terminal.summary import summary
-from pytest_fairness.reports.text_layout import width_of
+from pytest_fairness.reports.formatting import width_of
+from pytest_fairness.reports.terminal import summary
 from tests.support.results import report, result
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.errors import ModelError
-from pytest_fairness.scorers import text_classifier
-from pytest_fairness.scorers.registry import require
+from pytest_fairness.scorers import require_scorer, text_classifier
 from pytest_fairness.scorers.text_classifier import REGARD_LABELS, Classifier
 
 needs_transformers = pytest.mark.skipif(
@@ -68,21 +67,21 @@ def test_labels_are_names_in_lower_case_or_those_of_regard(regard_model: Path, t
     assert of(copy).labels == REGARD_LABELS
     rename_labels(copy, ["NEGATIVE", "POSITIVE"])
     assert of(copy).labels == ("negative", "positive")
-    require(of(copy), "negative")
+    require_scorer(of(copy), "negative")
     with pytest.raises(ModelError, match=r"no label 'toxic'\. Name one of its labels: negative, positive"):
-        require(of(copy), "toxic")
+        require_scorer(of(copy), "toxic")
     rename_labels(copy, ["LABEL_0", "LABEL_1"])
     with pytest.raises(ModelError, match="the model's labels have no names"):
-        require(of(copy), "negative")
+        require_scorer(of(copy), "negative")
 
 
 @needs_transformers
 def test_a_missing_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelError, match="has no folder"):
-        require(Classifier("./none", tmp_path), "negative")
+        require_scorer(Classifier("./none", tmp_path), "negative")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ModelError, match=r"empty: config\.json cannot be read"):
-        require(of(tmp_path / "empty"), "negative")
+        require_scorer(of(tmp_path / "empty"), "negative")
 
     def offline(*arguments: object, **settings: object) -> None:
         from huggingface_hub.errors import LocalEntryNotFoundError
@@ -91,7 +90,7 @@ def test_a_missing_model_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
     with pytest.raises(ModelError, match="Run `hf download somebody/model`"):
-        require(Classifier("somebody/model", tmp_path), "negative")
+        require_scorer(Classifier("somebody/model", tmp_path), "negative")
 
 
 @needs_transformers
@@ -117,7 +116,7 @@ def test_pickled_weights_are_not_loaded(regard_model: Path, tmp_path: Path) -> N
     (copy / "model.safetensors").unlink()
     torch.save({"a": torch.zeros(1)}, copy / "pytorch_model.bin")
     with pytest.raises(ModelError, match="has no weights in the format safetensors"):
-        require(of(copy), "negative")
+        require_scorer(of(copy), "negative")
 
 
 @needs_transformers
@@ -127,25 +126,25 @@ def test_a_model_outside_of_the_probes_folder_is_rejected(regard_model: Path, tm
     probes = tmp_path / "probes"
     inside = copytree(regard_model, probes / "models" / "regard")
     copytree(regard_model, tmp_path / "outside")
-    require(Classifier("models/regard", probes), "negative")
+    require_scorer(Classifier("models/regard", probes), "negative")
     for name in (str(tmp_path / "outside"), str(inside), "../outside", "models/../../outside"):
         with pytest.raises(ModelError, match="probe's folder; move it there, and set `model:` to its path"):
-            require(Classifier(name, probes), "negative")
+            require_scorer(Classifier(name, probes), "negative")
     (probes / "linked").symlink_to(tmp_path / "outside", target_is_directory=True)
     with pytest.raises(ModelError, match="linked is a link that leads out of the probe's folder"):
-        require(Classifier("linked", probes), "negative")
+        require_scorer(Classifier("linked", probes), "negative")
     (inside / "model.safetensors").unlink()
     (inside / "model.safetensors").symlink_to(tmp_path / "outside" / "model.safetensors")
     with pytest.raises(ModelError, match=r"models/regard/model.safetensors is a link that leads out"):
-        require(Classifier("models/regard", probes), "negative")
+        require_scorer(Classifier("models/regard", probes), "negative")
     for name in ("~/model", "a/b/c", "http://host/model", "owner/../x"):
         with pytest.raises(
             ModelError, match="to a folder inside of the probe's folder, or to an id of the Hugging Face Hub"
         ):
-            require(Classifier(name, probes), "negative")
+            require_scorer(Classifier(name, probes), "negative")
 
 
 def test_a_missing_package_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_classifier, "find_spec", lambda _: None)
     with pytest.raises(ModelError, match=r"pip install \"pytest-fairness\[transformers\]\""):
-        require(of(tmp_path), "negative")
+        require_scorer(of(tmp_path), "negative")

@@ -14,15 +14,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_fairness import scorers
 from pytest_fairness.errors import FairnessError, ModelError
-from pytest_fairness.scorers import built_in, registry, scoring
-from pytest_fairness.scorers.functions import FunctionScorer, ObjectScorer
-from pytest_fairness.scorers.scoring import Scorer
+from pytest_fairness.scorers import FunctionScorer, ObjectScorer, Scorer
 
 
 def scores_of(scorer: Scorer, texts: Sequence[str]) -> list[dict[str, float] | str]:
     """Return the scores by all labels."""
-    return scoring.scores_of(scorer, texts, scorer.labels)
+    return scorers.scores_of(scorer, texts, scorer.labels)
 
 
 class Broken:
@@ -51,7 +50,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
         for other in {*sys.modules} - before:
             if str(getattr(sys.modules[other], "__file__", "")).startswith(str(tmp_path)):
                 del sys.modules[other]
-        registry.open_scorer.cache_clear()
+        scorers.open_scorer.cache_clear()
         return name
 
     yield write
@@ -59,7 +58,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
 
 
 def identity(folder: Path, definition: str = "python:tone:score") -> str:
-    return registry.open_scorer(definition, folder)[0].identity
+    return scorers.open_scorer(definition, folder)[0].identity
 
 
 @pytest.mark.parametrize("score", [0.5, 1, True, np.float32(2), np.int64(3), Decimal("0.25"), np.bool_(False)])
@@ -147,11 +146,11 @@ def test_every_text_gets_a_finite_score_or_a_reason(texts: list[str], score: flo
 
 def test_a_function_in_a_module(module: Callable[..., str], tmp_path: Path) -> None:
     module("def score(text):\n    return len(text)\n")
-    scorer, label = registry.open_scorer("python:tone:score", tmp_path)
+    scorer, label = scorers.open_scorer("python:tone:score", tmp_path)
     assert label == "score"
     assert scores_of(scorer, ["four"]) == [{"score": 4.0}]
     assert scorer.identity.startswith("python:tone:score ")
-    assert registry.open_scorer("python:tone:score", tmp_path)[0] is scorer
+    assert scorers.open_scorer("python:tone:score", tmp_path)[0] is scorer
 
 
 def test_an_object_with_labels(module: Callable[..., str], tmp_path: Path) -> None:
@@ -161,7 +160,7 @@ def test_an_object_with_labels(module: Callable[..., str], tmp_path: Path) -> No
         "tone = Tone()\n"
     )
     for name in ("Tone", "tone"):
-        scorer, label = registry.open_scorer(f"python:tone:{name}:Loud", tmp_path)
+        scorer, label = scorers.open_scorer(f"python:tone:{name}:Loud", tmp_path)
         assert label == "loud"
         assert scorer.identity == f"python:tone:{name} 2"
         assert scores_of(scorer, ["four"]) == [{"loud": 1.0, "kind": 4.0}]
@@ -175,8 +174,8 @@ def test_a_score_by_another_label_may_be_missing() -> None:
             return [{"loud": 1.0, "kind": math.nan} for _ in texts]
 
     tone = ObjectScorer("one", Tone())
-    assert scoring.scores_of(tone, ["text"], ["loud"]) == [{"loud": 1.0}]
-    (found,) = scoring.scores_of(tone, ["text"], ["kind"])
+    assert scorers.scores_of(tone, ["text"], ["loud"]) == [{"loud": 1.0}]
+    (found,) = scorers.scores_of(tone, ["text"], ["kind"])
     assert found == "returned nan, which is not a finite number (of at most 1e+100)"
 
 
@@ -233,24 +232,24 @@ def test_a_definition_that_is_no_scorer(
 ) -> None:
     module(source)
     with pytest.raises(ModelError) as error:
-        registry.open_scorer(definition, tmp_path)
+        scorers.open_scorer(definition, tmp_path)
     assert message in str(error.value)
 
 
 def test_several_labels_need_a_choice(module: Callable[..., str], tmp_path: Path) -> None:
     module("class Tone:\n    labels = ('loud', 'kind')\n    def scores(self, texts): ...\n")
     with pytest.raises(ModelError, match="fairness_scorers: python:tone:Tone:loud, python:tone:Tone:kind"):
-        registry.open_scorer("python:tone:Tone", tmp_path)
+        scorers.open_scorer("python:tone:Tone", tmp_path)
     with pytest.raises(ModelError, match="has no label 'rude'"):
-        registry.open_scorer("python:tone:Tone:rude", tmp_path)
+        scorers.open_scorer("python:tone:Tone:rude", tmp_path)
     with pytest.raises(ModelError, match=r"words 1 has no label 'long'. Name one of its labels: score"):
-        registry.open_scorer("words:long", tmp_path)
+        scorers.open_scorer("words:long", tmp_path)
 
 
 def test_names_of_scorers() -> None:
-    known = registry.known({"politeness": "python:checks.tone:score", "length": "words"})
+    known = scorers.known_scorers({"politeness": "python:checks.tone:score", "length": "words"})
     assert known["politeness"] == "python:checks.tone:score"
-    assert {*built_in.BUILT_IN} <= known.keys()
+    assert {*scorers.BUILT_IN} <= known.keys()
 
 
 @pytest.mark.parametrize(
@@ -264,14 +263,14 @@ def test_names_of_scorers() -> None:
 )
 def test_definitions_that_are_wrong(declared: dict[str, str], message: str) -> None:
     with pytest.raises(FairnessError) as error:
-        registry.known(declared)
+        scorers.known_scorers(declared)
     assert message in str(error.value)
 
 
 def test_a_probe_cannot_import_code(module: Callable[..., str], tmp_path: Path) -> None:
     """The key `model` of `regard` names a model, whatever the name looks like."""
     module("raise SystemExit")
-    scorer = registry.open_model("python:tone:score", tmp_path)
+    scorer = scorers.open_model("python:tone:score", tmp_path)
     with pytest.raises(ModelError, match=r"has no folder|needs torch"):
         _ = scorer.labels
     assert "tone" not in sys.modules
@@ -294,16 +293,16 @@ def test_a_probe_cannot_import_code(module: Callable[..., str], tmp_path: Path) 
     ],
 )
 def test_words_and_sentences(text: str, words: int, sentences: int) -> None:
-    assert built_in.words(text) == words
-    assert built_in.sentences(text) == sentences
+    assert scorers.words(text) == words
+    assert scorers.sentences(text) == sentences
 
 
 def test_reading_ease_by_hand() -> None:
     # Six words of one syllable each: 206.835 - 1.015 * 6 - 84.6.
-    assert built_in.flesch("The cat sat on the mat.") == pytest.approx(116.145)
+    assert scorers.flesch("The cat sat on the mat.") == pytest.approx(116.145)
     # Two sentences of two words; syllables: com-put-ers 3, work 1, hap-py 2, peo-ple 2.
-    assert built_in.flesch("Computers work. Happy people.") == pytest.approx(206.835 - 1.015 * 2 - 84.6 * 8 / 4)
-    (found,) = scores_of(registry.open_scorer("flesch", Path())[0], ["…"])
+    assert scorers.flesch("Computers work. Happy people.") == pytest.approx(206.835 - 1.015 * 2 - 84.6 * 8 / 4)
+    (found,) = scores_of(scorers.open_scorer("flesch", Path())[0], ["…"])
     assert "the text has no words" in str(found)
 
 
@@ -311,21 +310,21 @@ def test_sentiment_is_that_of_vader() -> None:
     import vader
 
     text = "You are a wonderful engineer."
-    assert built_in.sentiment(text) == vader.polarity_scores(text)["compound"] > 0
-    assert built_in.sentiment("A terrible, lazy and stupid idea.") < -0.5
-    assert built_in.sentiment("") == 0
+    assert scorers.sentiment(text) == vader.polarity_scores(text)["compound"] > 0
+    assert scorers.sentiment("A terrible, lazy and stupid idea.") < -0.5
+    assert scorers.sentiment("") == 0
 
 
 def test_numbers_are_read() -> None:
-    scorer, _ = registry.open_scorer("number", Path())
+    scorer, _ = scorers.open_scorer("number", Path())
     assert scores_of(scorer, ["0.5", " 3 ", "-1e3"]) == [{"score": 0.5}, {"score": 3.0}, {"score": -1000.0}]
     assert all(isinstance(found, str) for found in scores_of(scorer, ["nan", "inf", "", "five", "5 points"]))
 
 
 def test_a_package_that_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(built_in, "find_spec", lambda _: None)
+    monkeypatch.setattr(scorers, "find_spec", lambda _: None)
     with pytest.raises(
         ModelError, match=r"the scorer flesch needs the package pyphen: pip install \"pytest-fairness\[scorers\]\""
     ):
-        built_in.open_built_in("flesch")
-    assert built_in.open_built_in("words").identity == "words 1"
+        scorers.open_built_in("flesch")
+    assert scorers.open_built_in("words").identity == "words 1"

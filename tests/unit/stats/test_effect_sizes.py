@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from pytest_fairness.audits import registry
-from pytest_fairness.stats import effect_sizes
+from pytest_fairness.audits import info, registry
 
 shares = st.floats(0, 1)
 differences = st.floats(-100, 100)
@@ -29,23 +28,25 @@ spreads = st.floats(0.01, 100)
     ],
 )
 def test_cohens_h_is_that_of_cohens_table(first: float, second: float, expected: float) -> None:
-    assert effect_sizes.cohens_h(first, second) == pytest.approx(expected, abs=0.001)
+    assert info.cohens_h_of_shares(first, second) == pytest.approx(expected, abs=0.001)
 
 
 @given(shares, shares)
 def test_cohens_h_changes_its_sign_with_the_order_of_the_shares(first: float, second: float) -> None:
-    assert effect_sizes.cohens_h(first, second) == -effect_sizes.cohens_h(second, first)
-    assert effect_sizes.cohens_h(1 - second, 1 - first) == pytest.approx(effect_sizes.cohens_h(first, second), abs=1e-7)
+    assert info.cohens_h_of_shares(first, second) == -info.cohens_h_of_shares(second, first)
+    assert info.cohens_h_of_shares(1 - second, 1 - first) == pytest.approx(
+        info.cohens_h_of_shares(first, second), abs=1e-7
+    )
 
 
 @given(shares, shares, shares)
 def test_cohens_h_grows_with_the_first_share(low: float, high: float, other: float) -> None:
     low, high = sorted((low, high))
-    assert effect_sizes.cohens_h(low, other) <= effect_sizes.cohens_h(high, other)
+    assert info.cohens_h_of_shares(low, other) <= info.cohens_h_of_shares(high, other)
 
 
 def test_a_bound_beyond_1_counts_as_1() -> None:
-    assert effect_sizes.cohens_h(1.2, -0.1) == pytest.approx(math.pi)
+    assert info.cohens_h_of_shares(1.2, -0.1) == pytest.approx(math.pi)
 
 
 def test_d_from_an_error_is_cohens_d_of_the_samples() -> None:
@@ -54,26 +55,26 @@ def test_d_from_an_error_is_cohens_d_of_the_samples() -> None:
     error = math.sqrt(first.var(ddof=1) / 40 + second.var(ddof=1) / 40)
     pooled = math.sqrt((first.var(ddof=1) + second.var(ddof=1)) / 2)
     difference = first.mean() - second.mean()
-    assert effect_sizes.d_from_error(difference, error, 40, 40) == pytest.approx(difference / pooled)
+    assert info.d_from_error(difference, error, 40, 40) == pytest.approx(difference / pooled)
 
 
 def test_a_difference_is_divided_by_the_pooled_standard_deviation() -> None:
-    assert effect_sizes.standardized(1.0, [3.0, 4.0]) == pytest.approx(1 / math.sqrt(12.5))
+    assert info.standardized_difference(1.0, [3.0, 4.0]) == pytest.approx(1 / math.sqrt(12.5))
 
 
 @given(differences, spreads)
 def test_a_standardized_difference_does_not_depend_on_the_unit(difference: float, spread: float) -> None:
-    one = effect_sizes.standardized(difference, [spread, spread])
-    assert one == pytest.approx(effect_sizes.standardized(100 * difference, [100 * spread, 100 * spread]))
-    assert one == -effect_sizes.standardized(-difference, [spread, spread])
+    one = info.standardized_difference(difference, [spread, spread])
+    assert one == pytest.approx(info.standardized_difference(100 * difference, [100 * spread, 100 * spread]))
+    assert one == -info.standardized_difference(-difference, [spread, spread])
 
 
 def test_a_difference_without_any_spread_is_infinite_and_none_is_0() -> None:
-    assert effect_sizes.standardized(0.2, [0.0, 0.0]) == math.inf
-    assert effect_sizes.standardized(-0.2, [0.0, 0.0]) == -math.inf
-    assert effect_sizes.standardized(0.0, [0.0, 0.0]) == 0
-    assert effect_sizes.share_of_variance(0.1, 0.0) == 1
-    assert effect_sizes.share_of_variance(0.0, 0.0) == 0
+    assert info.standardized_difference(0.2, [0.0, 0.0]) == math.inf
+    assert info.standardized_difference(-0.2, [0.0, 0.0]) == -math.inf
+    assert info.standardized_difference(0.0, [0.0, 0.0]) == 0
+    assert info.share_of_variance(0.1, 0.0) == 1
+    assert info.share_of_variance(0.0, 0.0) == 0
 
 
 def test_the_share_of_variance_is_eta_squared_of_two_groups() -> None:
@@ -84,13 +85,13 @@ def test_the_share_of_variance_is_eta_squared_of_two_groups() -> None:
     whole = ((every - every.mean(axis=0)) ** 2).sum()
     distance = ((first.mean(axis=0) - second.mean(axis=0)) ** 2).sum()
     variance = first.var(axis=0).sum() / 2 + second.var(axis=0).sum() / 2
-    assert effect_sizes.share_of_variance(float(distance), float(variance)) == pytest.approx(between / whole)
+    assert info.share_of_variance(float(distance), float(variance)) == pytest.approx(between / whole)
 
 
 @given(st.floats(-1, 10), st.floats(-1, 10), spreads)
 def test_the_share_of_variance_grows_with_the_distance(low: float, high: float, variance: float) -> None:
     low, high = sorted((low, high))
-    shares_found = [effect_sizes.share_of_variance(distance, variance) for distance in (low, high)]
+    shares_found = [info.share_of_variance(distance, variance) for distance in (low, high)]
     assert 0 <= shares_found[0] <= shares_found[1] < 1
 
 
@@ -114,4 +115,4 @@ def test_the_cut_offs_of_texts_are_those_of_cohens_d(place: int, d: float) -> No
     cut_offs = {name: effect.cutoffs[place] for name, effect in known.items() if effect is not None}
     assert cut_offs["svm"] == pytest.approx(norm.cdf(d / 2), abs=0.005)
     assert cut_offs["jsd"] == pytest.approx(information(d), abs=0.0005)
-    assert cut_offs["mmd"] == pytest.approx(effect_sizes.share_of_variance(d**2, 1.0), abs=0.0025)
+    assert cut_offs["mmd"] == pytest.approx(info.share_of_variance(d**2, 1.0), abs=0.0025)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.stats.stereoset import by_term, preferences, stereoset
+from pytest_fairness.audits.regard_and_likelihood import mean_by_term, preferences, stereoset
 from tests.support.oracles import vectors
 
 NAN = float("nan")
@@ -76,7 +76,7 @@ def test_exchanging_stereotypes_mirrors_the_score(rows: list[tuple[str, float, f
 def test_every_term_has_the_same_weight(rows: list[tuple[str, float, float, float]]) -> None:
     terms = [row[0] for row in rows]
     first, second = (np.array([row[column] for row in rows]) for column in (1, 2))
-    means = by_term(preferences(first, second), terms)
+    means = mean_by_term(preferences(first, second), terms)
     assert list(means) == sorted(set(terms))
     for term, mean in means.items():
         own = [row for row in rows if row[0] == term]

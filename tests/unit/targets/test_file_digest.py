@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.targets.transformers import weights
-from pytest_fairness.targets.transformers.file_digest import CACHE_NAME, sha256
+from pytest_fairness.targets import transformers_models
+from pytest_fairness.targets.transformers_models import CACHE_NAME, sha256
 
 OLD = (1_000_000_000.0, 1_000_000_000.0)
 
@@ -74,6 +74,6 @@ def test_the_digest_of_a_folder_depends_on_the_whole_content_of_its_files(tmp_pa
     digests = set()
     for middle in (b"a", b"b"):
         written(tmp_path / "model" / "model.safetensors", b"x" * 3_000_000 + middle + b"x" * 3_000_000)
-        digests |= {weights.find("model", tmp_path).digest for _ in range(2)}
+        digests |= {transformers_models.find_weights("model", tmp_path).digest for _ in range(2)}
     assert len(digests) == 2
     assert len(reads) == 2

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.targets import check_spec, open_target
-from pytest_fairness.targets.http.json_template import JsonTemplate
-from pytest_fairness.targets.web.address import public_address
+from pytest_fairness.targets.http import JsonTemplate
+from pytest_fairness.targets.web import public_address
 from tests.support.asking import engine_for, questions, settings_in, texts
 from tests.support.servers import ChatServer, Reply
 

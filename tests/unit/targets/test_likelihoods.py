@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_fairness.asking.store.store import Store, response_key
+from pytest_fairness.asking.store import Store, response_key
 from pytest_fairness.errors import FairnessError, RequestFailed, TargetError
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.run import Run

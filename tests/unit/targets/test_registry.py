@@ -57,7 +57,7 @@ def test_checking_finds_a_missing_key_without_sending(tmp_path: Path, monkeypatc
 
 
 def test_checking_finds_a_missing_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_fairness.targets.local.server.find_spec", lambda _: None)
+    monkeypatch.setattr("pytest_fairness.targets.local.find_spec", lambda _: None)
     with pytest.raises(
         TargetError, match=r"local needs the package xllamacpp: pip install \"pytest-fairness\[local\]\""
     ):

@@ -10,8 +10,7 @@ import pytest
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Response
 from pytest_fairness.targets import check_spec, open_target
-from pytest_fairness.targets.openai.services import ollama_address
-from pytest_fairness.targets.openai.target import open_ollama, open_openrouter
+from pytest_fairness.targets.providers import ollama_address, open_ollama, open_openrouter
 from tests.support.asking import ask_once, settings_in
 from tests.support.messages_server import MessagesServer
 from tests.support.servers import ChatServer, Reply

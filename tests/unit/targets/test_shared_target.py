@@ -10,8 +10,8 @@ import pytest
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Message, Request, Response, Sampling
 from pytest_fairness.targets import serve
-from pytest_fairness.targets.python_callable import CallableTarget
-from pytest_fairness.targets.shared_target import SharedTarget, TargetServer
+from pytest_fairness.targets.python import CallableTarget
+from pytest_fairness.targets.registry import SharedTarget, TargetServer
 from tests.support.asking import answer_of, settings_in
 
 HELLO = Request("hello")

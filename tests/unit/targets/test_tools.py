@@ -12,12 +12,12 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from pytest_fairness.asking.store.store import Store, decode_request, encode_request, response_key
+from pytest_fairness.asking.store import Store, decode_request, encode_request, response_key
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Json, Request, Response, Sampling, ToolCall, calls_in
 from pytest_fairness.targets import open_target
-from pytest_fairness.targets.openai.batches import ChatBatches
-from pytest_fairness.targets.python_callable import CallableTarget
+from pytest_fairness.targets.openai import ChatBatches
+from pytest_fairness.targets.python import CallableTarget
 from tests.support.asking import answer_of, ask_once, engine_for, settings_in
 from tests.support.messages_server import MessagesServer
 from tests.support.servers import ChatServer, Reply

@@ -19,9 +19,9 @@ import pytest
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.targets import Target, check_spec, open_target, serve
-from pytest_fairness.targets.shared_target import TargetServer
-from pytest_fairness.targets.transformers.batching import GROW_AFTER, BatchSize
-from pytest_fairness.targets.transformers.target import TransformersTarget
+from pytest_fairness.targets.registry import TargetServer
+from pytest_fairness.targets.transformers import TransformersTarget
+from pytest_fairness.targets.transformers_models import GROW_AFTER, BatchSize
 from tests.support.asking import engine_for, settings_in, texts
 from tests.support.tiny_models import CHAT_TEMPLATE, make_gguf, make_model, needs_transformers
 
@@ -206,7 +206,7 @@ def test_tokens_are_sampled_with_the_models_probabilities(
 ) -> None:
     import torch
 
-    from pytest_fairness.targets.transformers.token_sampling import Defaults, TokenSampler
+    from pytest_fairness.targets.transformers import Defaults, TokenSampler
 
     with torch.no_grad():
         scores = model(torch.tensor([[0, 45, 50]])).logits[0, -1]
@@ -232,7 +232,7 @@ def test_tokens_are_sampled_with_the_models_probabilities(
 def test_groups_that_share_a_seed_do_not_share_their_noise(llama: Path) -> None:
     import torch
 
-    from pytest_fairness.targets.transformers.token_sampling import Defaults, TokenSampler
+    from pytest_fairness.targets.transformers import Defaults, TokenSampler
 
     same = Sampling(temperature=1.0, seed=5)
     asked = [Request(name, sampling=same).with_own_seed() for name in ("Kim", "Lou")]
@@ -313,7 +313,7 @@ def few_objects() -> Iterator[None]:
 def test_a_batch_that_does_not_fit_is_halved_and_grows_again(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    from pytest_fairness.targets.transformers.language_model import LanguageModel
+    from pytest_fairness.targets.transformers import LanguageModel
 
     real, tried = LanguageModel.score, []
 
@@ -332,7 +332,7 @@ def test_a_batch_that_does_not_fit_is_halved_and_grows_again(llama: Path, monkey
 
 @pytest.mark.usefixtures("few_objects")
 def test_a_request_that_does_not_fit_into_memory_fails(llama: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pytest_fairness.targets.transformers.language_model import LanguageModel
+    from pytest_fairness.targets.transformers import LanguageModel
 
     def score(self: LanguageModel, requests: Sequence[Request]) -> Any:
         with self._memory_errors():

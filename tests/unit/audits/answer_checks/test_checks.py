@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.audits.answer_checks.checks import concerns
-from pytest_fairness.audits.answer_checks.constant_answers import EFFECTIVE_SHORT, effective_number
-from pytest_fairness.audits.text.documents import Documents
-from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.answer_checks import concerns
+from pytest_fairness.audits.confounding import EFFECTIVE_SHORT, effective_number
+from pytest_fairness.audits.documents import Documents, Groups
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Concern, Measurement, Status
 from tests.support import corpora, deciders

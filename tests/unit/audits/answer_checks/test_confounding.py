@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from pytest_fairness.audits.answer_checks.confounding import concern, confounders
+from pytest_fairness.audits.confounding import confounders, confounding_concern
 from pytest_fairness.records import OtherColumn
 
 GROUPS = ("man", "woman")
@@ -77,7 +77,7 @@ def test_a_column_whose_values_go_with_the_group_gets_no_advice_to_compare_withi
     found = confounders([column("model", split(100, 0, ("a", "b")))], (), str)
     assert "hardly any of its values occurs in several groups" in found[0].note
     assert "--strata" not in found[0].note
-    assert concern(found) is None
+    assert confounding_concern(found) is None
 
 
 def test_what_the_strata_explain_is_not_named() -> None:

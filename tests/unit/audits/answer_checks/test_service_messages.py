@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_fairness.audits.answer_checks.service_messages import service_message
+from pytest_fairness.audits.answer_checks import service_message
 
 
 @pytest.mark.parametrize(

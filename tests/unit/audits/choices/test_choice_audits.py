@@ -15,15 +15,14 @@ from hypothesis import strategies as st
 
 from pytest_fairness import kinds
 from pytest_fairness.answers import reading
-from pytest_fairness.audits import registry
-from pytest_fairness.audits.answer_checks import checks
+from pytest_fairness.audits import answer_checks, registry
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.choices.coded_answers import code
+from pytest_fairness.audits.choice_answers import code_answers
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable
-from pytest_fairness.languages.language import ENGLISH
+from pytest_fairness.languages import ENGLISH
 from pytest_fairness.probes import MultipleChoiceProbe
-from pytest_fairness.probes.multiple_choice.question import Question, Role
+from pytest_fairness.probes.multiple_choice import Question, Role
 from pytest_fairness.records import Answer, Measurement, Response, Verdict
 from tests.support import choices
 from tests.support.choices import AUDITS, answers, biased, lines, published, right, says
@@ -45,7 +44,7 @@ def item(of: MultipleChoiceProbe, name: str, **given: Any) -> AuditItem[Multiple
 def measure(of: MultipleChoiceProbe, run: list[Answer], name: str) -> Measurement:
     audit, about = registry.get("multiple_choice", name), item(of, name)
     found = audit.measure(about, run)
-    return replace(found, concerns=checks.concerns(audit, about, run, found))
+    return replace(found, concerns=answer_checks.concerns(audit, about, run, found))
 
 
 def value(of: MultipleChoiceProbe, run: list[Answer], name: str) -> float:
@@ -57,7 +56,7 @@ def judge(
 ) -> Verdict:
     audit, about = registry.get("multiple_choice", name), item(of, name, **given)
     measurement = audit.measure(about, current)
-    measurement = replace(measurement, concerns=checks.concerns(audit, about, current, measurement))
+    measurement = replace(measurement, concerns=answer_checks.concerns(audit, about, current, measurement))
     return decide(
         audit,
         about,
@@ -107,7 +106,7 @@ def test_scores_agree_with_the_formula_of_the_papers_script(tmp_path: Path) -> N
     rows = lines(80)
     probe = published(tmp_path, rows)
     run = answers(probe, biased(1, ambiguous=0.5, against=0.2, overridden=0.3))
-    chosen = {each.question.name: each.choice for each in code(probe, run)}
+    chosen = {each.question.name: each.choice for each in code_answers(probe, run)}
     for condition, name in (("ambig", "bias_ambiguous"), ("disambig", "bias_disambiguated")):
         counts = dict.fromkeys(("neg_target", "neg_other", "nonneg_target", "nonneg_other"), 0)
         hits, asked = 0, [row for row in rows if row["context_condition"] == condition]
@@ -389,12 +388,12 @@ def test_missing_answers_are_counted_and_many_prevent_a_pass() -> None:
 def test_a_refusal_is_missing_and_never_unknown() -> None:
     probe = choices.probe()
     run = says(probe, "I'm sorry, but I cannot answer: it cannot be determined.")
-    assert {each.code for each in code(probe, run)} == {"refused"}
+    assert {each.code for each in code_answers(probe, run)} == {"refused"}
 
 
 def test_the_text_of_the_unknown_option_is_no_refusal() -> None:
     probe = choices.read(choices.probe_text().replace("Cannot be determined", "I cannot answer that"))
-    assert {each.code for each in code(probe, says(probe, "I cannot answer that."))} == {"unknown"}
+    assert {each.code for each in code_answers(probe, says(probe, "I cannot answer that."))} == {"unknown"}
 
 
 def test_questions_with_unknown_roles_count_for_accuracy_only(tmp_path: Path) -> None:

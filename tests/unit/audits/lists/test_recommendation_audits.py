@@ -14,10 +14,10 @@ import pytest
 from pytest_fairness.audits import registry
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable, ProbeError
-from pytest_fairness.probes.keys import attribute_values
+from pytest_fairness.probes import shared_keys
 from pytest_fairness.records import Answer, Measurement, Status, Verdict
-from pytest_fairness.stats.groups import distance_measures
-from pytest_fairness.stats.lists.similarity import similarities
+from pytest_fairness.stats import gaps
+from pytest_fairness.stats.ranked_lists import similarities
 from tests.support.listeners import RELIGIONS, K, item, probe, run
 
 PROBE = probe()
@@ -207,7 +207,7 @@ def test_a_value_with_too_few_lists_is_listed_and_does_not_touch_the_others(name
         return [each for each in answers if each.labels["value"] != "Hindu" or each.labels["entity"] < few]
 
     three = tuple(value for value in RELIGIONS if value != "Hindu")
-    of = probe(attributes={"religion": attribute_values.attribute_from_values("religion", three)})
+    of = probe(attributes={"religion": shared_keys.attribute_from_values("religion", three)})
     current, baseline = run(1, other=0.4), run(2)
     found = measure(name, without_hindu(current, entities))
     alone = measure(name, without_hindu(current, 0), of=of)
@@ -308,7 +308,7 @@ def test_a_fair_system_passes_except_in_a_run_that_is_too_small() -> None:
 def test_too_few_entities_and_single_values_are_not_measurable() -> None:
     with pytest.raises(NotMeasurable, match="only 3 entities"):
         measure("snsr", run(1, entities=3))
-    single = probe(attributes={"religion": attribute_values.attribute_from_values("religion", ["Hindu"])})
+    single = probe(attributes={"religion": shared_keys.attribute_from_values("religion", ["Hindu"])})
     with pytest.raises(NotMeasurable, match="only one value"):
         measure("snsr", run(1), of=single)
 
@@ -513,9 +513,9 @@ def test_the_example_of_the_documentation() -> None:
         [similarities(lists, neutral, k=3).mean() for lists in (["ABD", "EFG", "HIK"], ["ABC", "EXY", "LMN"])]
     )
     assert means == pytest.approx([0.667, 0.4], abs=0.001)
-    assert distance_measures.value_range(means) == pytest.approx(0.267, abs=0.001)
-    assert distance_measures.value_sd(means) == pytest.approx(0.133, abs=0.001)
-    assert distance_measures.evenness(means) == pytest.approx(0.867, abs=0.001)
+    assert gaps.value_range(means) == pytest.approx(0.267, abs=0.001)
+    assert gaps.value_sd(means) == pytest.approx(0.133, abs=0.001)
+    assert gaps.evenness(means) == pytest.approx(0.867, abs=0.001)
 
 
 def test_the_reason_names_no_change_if_nothing_changed() -> None:
@@ -547,5 +547,5 @@ def test_numbers_do_not_depend_on_the_number_of_entities_in_memory(
     ]
     settings = {"repeats": 2, "attributes": ("religion",)} if name == "uncertainty" else {}
     whole = measure(name, [*answers, *reworded], subject, of, **settings)
-    monkeypatch.setattr("pytest_fairness.audits.lists.normalization.ENTITIES_AT_ONCE", 7)
+    monkeypatch.setattr("pytest_fairness.audits.list_tables.ENTITIES_AT_ONCE", 7)
     assert measure(name, [*answers, *reworded], subject, of, **settings).to_json() == whole.to_json()

@@ -11,17 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.audits import registry
+from pytest_fairness.audits.antecedents import Choice, CodedAnswer, coded_answers
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.pronouns.antecedent import Choice
-from pytest_fairness.audits.pronouns.coded_answers import CodedAnswer, coded_answers
-from pytest_fairness.audits.pronouns.coreference import Coreference
-from pytest_fairness.audits.pronouns.stereotypical_choices import choice_counts, choices_table, stereotyped_sentences
+from pytest_fairness.audits.pronouns import Coreference, choice_counts, choices_table, stereotyped_sentences
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes import CoreferenceProbe
-from pytest_fairness.probes.coreference.model import PromptParts
+from pytest_fairness.probes.coreference import PromptParts
 from pytest_fairness.records import Answer, Measurement, Status, Verdict
-from pytest_fairness.stats.resampling import paired_tests
+from pytest_fairness.stats import resampling
 from tests.support import pronouns
 from tests.support.oracles import vectors
 from tests.support.pronouns import answer, answers, probe, says, stereotyping
@@ -88,10 +86,10 @@ def test_counts_and_value_agree_with_the_worked_vectors(vector: dict[str, Any]) 
     assert found["subject_share"] == expected["subject_preference"]
     assert stereotyped_sentences(rows) == (expected["flips_stereotypic"], expected["flips_anti"])
     # The oracle is two-sided; the audit tests for a preference for the stereotype.
-    assert paired_tests.mcnemar(*stereotyped_sentences(rows), two_sided=True) == pytest.approx(
+    assert resampling.mcnemar(*stereotyped_sentences(rows), two_sided=True) == pytest.approx(
         expected["mcnemar_exact_p"]
     )
-    assert found["mcnemar"]["p_value"] == paired_tests.mcnemar(*stereotyped_sentences(rows))
+    assert found["mcnemar"]["p_value"] == resampling.mcnemar(*stereotyped_sentences(rows))
 
 
 @pytest.mark.parametrize("vector", vectors("binomial_ci"))

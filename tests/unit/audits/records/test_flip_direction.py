@@ -17,8 +17,7 @@ from pytest_fairness.errors import NotMeasurable, ProbeError
 from pytest_fairness.probes import CounterfactualProbe
 from pytest_fairness.records import Measurement, Verdict
 from pytest_fairness.run import ProbeItem
-from pytest_fairness.stats.groups import distance_measures
-from pytest_fairness.stats.resampling import paired_tests
+from pytest_fairness.stats import gaps, resampling
 from tests.support.deciders import GROUPS, Decide, answers, item_of, measure, probe
 
 People = Sequence[tuple[str, str | None]]
@@ -132,12 +131,12 @@ def test_of_three_values_the_two_furthest_apart_are_compared_in_the_order_of_the
 def test_of_two_values_the_sign_flip_test_is_the_permutation_test() -> None:
     rows = np.array([[1, 0], [1, 0], [0, 0], [0.5, 0], [0, 1], [1, 0.5]], dtype=np.float64)
     orders = product(*[[row, row[::-1]] for row in rows])  # all permutations of the two values within records
-    null = np.array([distance_measures.value_range(np.mean(order, axis=0)) for order in orders])
-    expected = np.mean(null >= distance_measures.value_range(rows.mean(axis=0)) - 1e-12)
+    null = np.array([gaps.value_range(np.mean(order, axis=0)) for order in orders])
+    expected = np.mean(null >= gaps.value_range(rows.mean(axis=0)) - 1e-12)
     differences = rows[:, 0] - rows[:, 1]
-    assert paired_tests.sign_flip(differences, 1999, np.random.default_rng(1), two_sided=True) == expected
-    assert paired_tests.sign_flip(-differences, 1999, np.random.default_rng(1), two_sided=True) == expected
-    assert paired_tests.sign_flip(-differences, 1999, np.random.default_rng(1)) > 0.5
+    assert resampling.sign_flip(differences, 1999, np.random.default_rng(1), two_sided=True) == expected
+    assert resampling.sign_flip(-differences, 1999, np.random.default_rng(1), two_sided=True) == expected
+    assert resampling.sign_flip(-differences, 1999, np.random.default_rng(1)) > 0.5
 
 
 # Planted preferences

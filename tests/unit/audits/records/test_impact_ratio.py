@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_fairness.audits.answer_checks import checks
-from pytest_fairness.audits.records.impact_ratio import MedianSplit
+from pytest_fairness.audits import answer_checks
+from pytest_fairness.audits.record_gaps import MedianSplit
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Comparison, Measurement, Status, Verdict
@@ -174,7 +174,7 @@ def test_a_system_that_selects_everybody_has_no_verdict() -> None:
     run = answers(item, lambda _record, _group: "Yes.")
     found = item.audit.measure(item, run)
     assert found.value == 1.0
-    doubts = checks.concerns(item.audit, item, run, found)
+    doubts = answer_checks.concerns(item.audit, item, run, found)
     assert (doubts[0].name, doubts[0].withholds) == ("constant_answers", "verdict")
 
 

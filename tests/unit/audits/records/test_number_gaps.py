@@ -16,7 +16,7 @@ from scipy import stats
 from scipy.stats import mstats
 
 from pytest_fairness import kinds, probes
-from pytest_fairness.audits.answer_checks import checks
+from pytest_fairness.audits import answer_checks
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import NotMeasurable, ProbeError
 from pytest_fairness.probes import CounterfactualProbe
@@ -67,7 +67,7 @@ def verdict(current: Decide, baseline: Decide | None, name: str, count: int = 12
     item = item_of(asked(count, **more), name)
     runs = [answers(item, decide_) for decide_ in (current, baseline) if decide_]
     found = [item.audit.measure(item, run) for run in runs]
-    concerns = checks.concerns(item.audit, item, runs[0], found[0])
+    concerns = answer_checks.concerns(item.audit, item, runs[0], found[0])
     return decide(
         item.audit, item, replace(found[0], concerns=concerns),
         baseline=BaselineEntry(found[1].value) if baseline else None,
@@ -333,7 +333,7 @@ def test_reports_get_the_unit_the_compared_numbers_and_the_reasons_for_unreadabl
     item = item_of(asked(10), "mean_gap")
     texts = {"Male": ["70"] * 8 + ["70 to 80", "70"], "Female": ["60"] * 8 + ["60", "170"]}
     found = item.audit.measure(item, answers(item, saying(texts)))
-    reasons = checks.unread_reasons(answers(item, saying(texts)))
+    reasons = answer_checks.unread_reasons(answers(item, saying(texts)))
     found = replace(found, details={**found.details, "unread_reasons": reasons})
     assert item.audit.describe(found) == (
         "gap 10 points (mean 70 shown as Male and 60 shown as Female; each mean over the same 8 records; "
@@ -378,7 +378,7 @@ def test_a_constant_system_does_not_pass(text: str, name: str) -> None:
         found = item.audit.measure(item, given_)
     except NotMeasurable:
         return
-    concerns = checks.concerns(item.audit, item, given_, found)
+    concerns = answer_checks.concerns(item.audit, item, given_, found)
     assert concerns[0].withholds == "verdict"
     assert found.value == 0
 

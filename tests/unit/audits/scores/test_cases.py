@@ -12,8 +12,8 @@ from scipy import stats
 
 from pytest_fairness.errors import BaselineStale, NotMeasurable, ProbeError
 from pytest_fairness.records import Answer, Status
-from pytest_fairness.run.items.probe_items import items_of
-from pytest_fairness.stats.intervals import mean_errors
+from pytest_fairness.run.items import items_of
+from pytest_fairness.stats import gaps
 from tests.support.cases import GROUPS, item_of, judge, measure, probe
 
 TEXT = GROUPS.replace("regard: {}", "score: {scorer: words, tolerance: 5, better: higher}")
@@ -122,11 +122,11 @@ def test_a_smaller_scale_makes_the_baseline_stale() -> None:
 
 def test_errors_of_samples_without_bounds() -> None:
     first, second = np.array([1.0, 3.0, 5.0]), np.array([2.0, 2.0, 2.0, 2.0])
-    assert mean_errors.sample_errors([first, second]).tolist() == pytest.approx([stats.sem(first), 0.0])
+    assert gaps.sample_errors([first, second]).tolist() == pytest.approx([stats.sem(first), 0.0])
     # A single number gets the pooled variance: 8 / (2 + 3).
-    assert mean_errors.sample_errors([first, second, np.array([9.0])])[2] == pytest.approx(np.sqrt(8 / 5))
+    assert gaps.sample_errors([first, second, np.array([9.0])])[2] == pytest.approx(np.sqrt(8 / 5))
     # Two values only: as shares, so that equal scores are not certain.
-    two = mean_errors.sample_errors([np.array([10.0] * 20), np.array([10.0] * 10 + [30.0] * 10)])
-    assert two[0] == pytest.approx(20 * mean_errors.bounded_error(np.zeros(20), 0.5))
+    two = gaps.sample_errors([np.array([10.0] * 20), np.array([10.0] * 10 + [30.0] * 10)])
+    assert two[0] == pytest.approx(20 * gaps.bounded_error(np.zeros(20), 0.5))
     assert two[0] > 0
-    assert mean_errors.sample_errors([np.array([7.0] * 5)] * 2).tolist() == [0, 0]
+    assert gaps.sample_errors([np.array([7.0] * 5)] * 2).tolist() == [0, 0]

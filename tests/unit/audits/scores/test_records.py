@@ -15,9 +15,9 @@ from scipy import stats
 from pytest_fairness import kinds, probes
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable
-from pytest_fairness.probes.counterfactual.model import CounterfactualProbe
+from pytest_fairness.probes.counterfactual import CounterfactualProbe
 from pytest_fairness.records import Answer, Measurement, Status, Verdict
-from pytest_fairness.run.items.probe_items import ProbeItem, items_of
+from pytest_fairness.run.items import ProbeItem, items_of
 
 
 def probe(*values: str) -> CounterfactualProbe:

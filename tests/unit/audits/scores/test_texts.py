@@ -19,7 +19,7 @@ from pytest_fairness import kinds, probes
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable, ProbeError
 from pytest_fairness.records import Answer, Measurement, Status, Verdict
-from pytest_fairness.run.items.probe_items import ProbeItem, items_of
+from pytest_fairness.run.items import ProbeItem, items_of
 
 SCORERS = {"politeness": "python:checks:score", "words": "words"}
 

@@ -14,12 +14,12 @@ from pytest_fairness import kinds
 from pytest_fairness.answers import reading
 from pytest_fairness.baselines.verdicts import decide
 from pytest_fairness.errors import NotMeasurable
-from pytest_fairness.languages.language import ENGLISH
+from pytest_fairness.languages import ENGLISH
 from pytest_fairness.probes import parse
 from pytest_fairness.records import Answer, Comparison, Measurement, Response, VerdictName
 from pytest_fairness.run import items_of
-from pytest_fairness.run.items.probe_items import ProbeItem
-from pytest_fairness.stats.resampling.randomness import generator
+from pytest_fairness.run.items import ProbeItem
+from pytest_fairness.stats.resampling import generator
 from tests.support.results import result
 
 Score = Callable[[Mapping[str, str]], list[float | None]]

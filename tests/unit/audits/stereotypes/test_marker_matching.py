@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.audits.stereotypes import marker_suggestions
-from pytest_fairness.audits.stereotypes.marker_matching import Markers
-from pytest_fairness.languages.language import ENGLISH
+from pytest_fairness.audits import stereotypes
+from pytest_fairness.audits.stereotypes import Markers
+from pytest_fairness.languages import ENGLISH
 from tests.support.oracles import vectors
 
 
@@ -109,10 +109,10 @@ def test_words_that_tell_opposite_cases_apart_are_suggested() -> None:
         "nurse": ["A caring and gentle professional.", "Gentle and caring, a professional."],
         "ceo": ["A decisive professional.", "Decisive; a leader, a professional."],
     }
-    found = marker_suggestions.words_for(
+    found = stereotypes.suggested_words(
         texts, {"nurse": "ceo", "ceo": "nurse"}, ["Describe a nurse.", "she", "caring"], ENGLISH
     )
     assert found == ["decisive", "gentle"]
-    assert marker_suggestions.words_for({"nurse": ["They help.", "They listen."]}, {"nurse": None}, [], ENGLISH) == [
+    assert stereotypes.suggested_words({"nurse": ["They help.", "They listen."]}, {"nurse": None}, [], ENGLISH) == [
         "they"
     ]

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Status
-from pytest_fairness.run.items.probe_items import items_of
+from pytest_fairness.run.items import items_of
 from tests.support.cases import PAIR, answer, compare, item_of, judge, measure, probe, run
 
 WORK = probe()

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_fairness.audits.stereotypes.regard import Regard, difference, mean_scores
+from pytest_fairness.audits.regard_and_likelihood import Regard, difference, mean_scores
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Status
-from pytest_fairness.run.items.probe_items import items_of
+from pytest_fairness.run.items import items_of
 from tests.support.cases import GROUPS, compare, item_of, judge, measure, probe
 from tests.support.oracles import vector
 

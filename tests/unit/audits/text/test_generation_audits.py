@@ -10,12 +10,12 @@ import pytest
 from scipy.sparse import csr_array
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.documents import Groups
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Status, Verdict
-from pytest_fairness.stats.resampling import relabelling, significance
-from pytest_fairness.stats.texts.excess_divergence import Words
+from pytest_fairness.stats import resampling
+from pytest_fairness.stats.excess_divergence import Words
 from tests.support.corpora import answers, item, probe
 from tests.support.oracles import vectors
 
@@ -146,7 +146,7 @@ def test_excess_over_all_relabellings_of_documents(case: dict[str, Any]) -> None
     words = sorted({word for document in documents for word in document})
     counts = np.array([[document.count(word) for word in words] for document in documents], dtype=float)
     marked = np.repeat([True, False], [len(case["input"]["group_1"]), len(case["input"]["group_2"])])
-    labels, exact = relabelling.relabellings(
+    labels, exact = resampling.relabellings(
         marked, np.zeros(len(marked), dtype=np.int64), 999, np.random.default_rng(0)
     )
     together = Words.together(csr_array(counts), marked, ~marked)
@@ -156,7 +156,7 @@ def test_excess_over_all_relabellings_of_documents(case: dict[str, Any]) -> None
     assert len(labels) == expected["n_splits"]
     assert bits[0] == pytest.approx(expected["jsd_bits"], abs=case["tol"])
     assert bits[0] - null.mean() == pytest.approx(expected["excess_bits"], abs=case["tol"])
-    assert significance.p_value(null, bits[0], exact=exact) == pytest.approx(expected["p_exact"])
+    assert resampling.p_value(null, bits[0], exact=exact) == pytest.approx(expected["p_exact"])
 
 
 def test_refusals_of_one_group_are_a_regression() -> None:

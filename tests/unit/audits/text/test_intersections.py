@@ -13,11 +13,11 @@ import pytest
 from pytest_fairness import kinds, probes
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.text.groups import Groups
+from pytest_fairness.audits.documents import Groups
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.records import Answer
-from pytest_fairness.reports.items.report_items import group_names
-from pytest_fairness.run.items.probe_items import items_of
+from pytest_fairness.reports.report_items import group_names
+from pytest_fairness.run.items import items_of
 from tests.support import corpora
 
 AXES = {

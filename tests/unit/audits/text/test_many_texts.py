@@ -10,14 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_fairness.audits import registry
-from pytest_fairness.audits.text import concerns, groups
-from pytest_fairness.audits.text.documents import Documents
-from pytest_fairness.audits.text.groups import Groups, sampled
-from pytest_fairness.audits.text.samples import kernels
+from pytest_fairness.audits import documents, features, registry, text_samples
+from pytest_fairness.audits.documents import Documents, Groups, sampled
 from pytest_fairness.records import Answer, Measurement, Status
-from pytest_fairness.stats.groups import stratified_difference
-from pytest_fairness.stats.resampling import bundles
+from pytest_fairness.stats import resampling, strata
 from tests.support.corpora import answers, item
 
 SETTINGS: dict[str, dict[str, Any]] = {"lexicon": {"lexicons": {"hair": ["braids", "hair", "lotion", "skin"]}}}
@@ -28,11 +24,11 @@ AUDITS = ["jsd", "mmd", "mmd of embeddings", "svm", "marked_words"]
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a few hundred texts count as many, and let slices be small."""
-    for module in (groups, concerns):
+    for module in (documents, text_samples):
         monkeypatch.setattr(module, "MOST_DOCUMENTS", MOST)
-    monkeypatch.setattr(stratified_difference, "LARGEST_UNBUNDLED", MOST)
-    monkeypatch.setattr(bundles, "PACKS", 150)
-    monkeypatch.setattr(kernels, "DOCUMENTS", 100)
+    monkeypatch.setattr(strata, "LARGEST_UNBUNDLED", MOST)
+    monkeypatch.setattr(resampling, "PACKS", 150)
+    monkeypatch.setattr(features, "DOCUMENTS", 100)
 
 
 def with_embeddings(run: list[Answer]) -> list[Answer]:
@@ -74,7 +70,7 @@ def test_a_sample_keeps_the_shares_of_the_strata(many: None) -> None:
 
 def test_groups_up_to_the_limit_are_whole(many: None) -> None:
     found = of_strata(a=(120, 200), b=(80, 0))
-    assert sampled(found) == groups.comparable(found)
+    assert sampled(found) == documents.comparable(found)
 
 
 def test_strata_of_one_text_of_each_group_stay_together(many: None) -> None:
@@ -111,7 +107,7 @@ def test_a_sample_has_its_own_value_and_error(
     name: str, bias: float, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """400 texts of a group are cut to 200: the error grows by the root of 2, or by 2 where there is no difference."""
-    monkeypatch.setattr(kernels, "EXACT", 10)
+    monkeypatch.setattr(features, "EXACT", 10)
     run = answers(1, 200, bias=bias)
     whole = measured(name, run)
     request.getfixturevalue("many")

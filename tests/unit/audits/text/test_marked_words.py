@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.decision_rules import VISIBLE_SHARE
-from pytest_fairness.audits.text.marked_words import MarkedWords
-from pytest_fairness.audits.text.words.settings import MarkedWordsSettings
+from pytest_fairness.audits.rules import VISIBLE_SHARE
+from pytest_fairness.audits.word_audits import MarkedWords
+from pytest_fairness.audits.words import MarkedWordsSettings
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale
-from pytest_fairness.probes.generation.model import GenerationProbe
+from pytest_fairness.probes.generation import GenerationProbe
 from pytest_fairness.records import Answer, Comparison, Status, Verdict
-from pytest_fairness.stats.texts.log_odds import z_scores
+from pytest_fairness.stats.words import z_scores
 from tests.support import corpora
 from tests.support.oracles import vector
 

@@ -8,8 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from pytest_fairness.audits import features as kernels
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.text.samples import kernels
+from pytest_fairness.audits.features import SKETCHED, _projection_matrix, ngrams, text_features, word_features
 from pytest_fairness.records import Answer
 from tests.support.corpora import answers, item
 from tests.support.projects import Project, says
@@ -108,7 +109,7 @@ def test_very_many_texts_are_sketched_to_nearly_the_same_numbers(monkeypatch: py
 
 def test_similarities_are_between_nothing_and_all_shared() -> None:
     documents = [["red", "tea"], ["red", "tea"], ["big", "dog"], []]
-    features = kernels.text_features(documents)
+    features = text_features(documents)
     expected = np.zeros((4, 4))
     expected[:2, :2], expected[2, 2] = 1, 1
     np.testing.assert_allclose(features @ features.T, expected, atol=1e-6)
@@ -144,7 +145,7 @@ def test_vectors_of_many_texts_are_those_of_all_their_weights_at_once(monkeypatc
     monkeypatch.setattr(kernels, "DOCUMENTS", 7)
     words = [str(answer.content).lower().split() for answer in answers(3, 12, bias=0.3)]
     documents = [*words, [], ["zebra", "a", "zebra"]]
-    expected = np.zeros((len(documents), kernels.SKETCHED), dtype=np.float32)
-    for salt, part in enumerate((kernels.words(documents), kernels.ngrams(documents))):
-        expected += (part.weights @ kernels._projection_matrix(part.terms, salt)).toarray()
-    assert (kernels.text_features(documents) == expected / np.float32(np.sqrt(2))).all()
+    expected = np.zeros((len(documents), SKETCHED), dtype=np.float32)
+    for salt, part in enumerate((word_features(documents), ngrams(documents))):
+        expected += (part.weights @ _projection_matrix(part.terms, salt)).toarray()
+    assert (text_features(documents) == expected / np.float32(np.sqrt(2))).all()

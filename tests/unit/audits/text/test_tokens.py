@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.audits.text import tokens
-from pytest_fairness.audits.text.tokens import Tokens
+from pytest_fairness.audits import features
+from pytest_fairness.audits.features import Tokens
 
 TEXTS = st.lists(st.lists(st.sampled_from(["a", "b", "cc", "ä", "d"]), max_size=6), min_size=1, max_size=12)
 
@@ -21,7 +21,7 @@ def test_counts_are_those_of_the_words(texts: list[list[str]], least: int, at_on
     assert found.different() == len({tuple(text) for text in texts})
     holding = Counter(word for text in texts for word in {*text})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tokens, "AT_ONCE", at_once)
+        patch.setattr(features, "AT_ONCE", at_once)
         words, counts = found.counts(least)
     assert words == sorted(word for word, number in holding.items() if number >= least)
     assert counts.toarray().tolist() == [[text.count(word) for word in words] for text in texts]
@@ -33,7 +33,7 @@ def test_texts_are_chosen_and_joined(first: list[list[str]], second: list[list[s
     assert [list(text) for text in joined] == [*first, *second]
     chosen = data.draw(st.lists(st.integers(0, len(joined) - 1), max_size=5))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tokens, "AT_ONCE", 2)
+        patch.setattr(features, "AT_ONCE", 2)
         kept = joined.only(np.array(chosen, dtype=np.int64))
     assert [list(text) for text in kept] == [[*first, *second][place] for place in chosen]
     assert kept.counts()[0] == sorted({word for text in kept for word in text})

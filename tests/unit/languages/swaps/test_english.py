@@ -17,10 +17,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.languages.swaps.english import agreement
-from pytest_fairness.languages.swaps.english.words import gender, names, terms
-from pytest_fairness.languages.swaps.swapping import LeftOut, Swap, swap
-from pytest_fairness.languages.swaps.terms import SwapTerms
+from pytest_fairness.languages import english_words
+from pytest_fairness.languages.english_words import gender, names, terms
+from pytest_fairness.languages.swap_terms import SwapTerms
+from pytest_fairness.languages.swapping import LeftOut, Swap, swap
 
 GENDER = SwapTerms.built_in("gender", "en")
 BINARY = ("male", "female")
@@ -488,4 +488,4 @@ def test_lists_are_one_to_one() -> None:
     ],
 )
 def test_basic_forms_of_verbs(verb: str, expected: str) -> None:
-    assert agreement.base(verb) == expected
+    assert english_words.base(verb) == expected

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.languages.swaps import phrases
-from pytest_fairness.languages.swaps.swapping import LeftOut, Swap, swap
-from pytest_fairness.languages.swaps.terms import SwapTerms
+from pytest_fairness.languages import swap_terms
+from pytest_fairness.languages.swap_terms import SwapTerms
+from pytest_fairness.languages.swapping import LeftOut, Swap, swap
 
 GROUPS = ("male", "female")
 
@@ -112,10 +112,10 @@ def test_other_capitals_may_be_names() -> None:
     assert found.warnings == ("'Madrid' may be a name, which is not replaced",)
 
 
-@pytest.mark.parametrize("code", phrases.CODES)
+@pytest.mark.parametrize("code", swap_terms.CODES)
 def test_every_phrase_has_one_counterpart(code: str) -> None:
     terms = SwapTerms.built_in("gender", code)
-    listed = phrases.pairs(code)
+    listed = swap_terms.pairs(code)
     assert len(listed) > 200
     for phrase, (column, pair) in listed.items():
         found = swap(phrase, terms, GROUPS)

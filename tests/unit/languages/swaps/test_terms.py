@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.languages.swaps.swapping import LeftOut, Swap, swap
-from pytest_fairness.languages.swaps.terms import SwapTerms, SwapTermsError
+from pytest_fairness.languages.swap_terms import SwapTerms, SwapTermsError
+from pytest_fairness.languages.swapping import LeftOut, Swap, swap
 
 ORIGIN = SwapTerms.of_rows(["british", "nigerian"], [["oliver", "chidi"], ["from Leeds", "from Lagos"]])
 

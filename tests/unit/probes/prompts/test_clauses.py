@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.probes.prompts import template
-from pytest_fairness.probes.prompts.clauses import remove_clauses
+from pytest_fairness.probes import prompts
+from pytest_fairness.probes.prompts import remove_clauses
 
 PERSON = "A person is described as follows: age is {age}; work is {work}; sex is {sex}. Born in {country}.\nRich?"
 
@@ -54,6 +54,6 @@ def test_long_runs_of_marks_are_read_in_linear_time() -> None:
 @given(st.text(alphabet="ab,;.:? \n()", max_size=60), st.text(alphabet="ab,;.:? \n()", max_size=60))
 def test_the_clause_of_a_missing_field_is_removed_and_no_text_is_added(before: str, after: str) -> None:
     left = remove_clauses(f"{before}{{age}}{after} {{sex}}", ["age"])
-    assert "age" not in template.placeholders(left)
-    assert not list(template.diagnostics(left, ["sex"]))
+    assert "age" not in prompts.placeholders(left)
+    assert not list(prompts.template_diagnostics(left, ["sex"]))
     assert set(left) <= set(before + after + "{sex} .")

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from pytest_fairness.records import ItemResult, Json, Measurement, VerdictName
-from pytest_fairness.reports.changes.comparison_formats import html, terminal
-from pytest_fairness.reports.changes.run_comparison import ItemComparison, compare
-from pytest_fairness.reports.text_layout import width_of
+from pytest_fairness.reports.files import ItemComparison, compare, comparison_html, comparison_text
+from pytest_fairness.reports.formatting import width_of
 from tests.support.pages import Page
 from tests.support.results import report, result
 
@@ -53,7 +52,7 @@ def test_the_same_number_of_words_may_be_other_words() -> None:
         verdict = VerdictName.REGRESSION if "oil" in words else VerdictName.PASS
         return result(verdict, audit="marked_words", measurement=measurement)
 
-    text = terminal(compare(report(counted("hair", "care")), report(counted("hair", "oil", "chance"))))
+    text = comparison_text(compare(report(counted("hair", "care")), report(counted("hair", "oil", "chance"))))
     assert "pass → regression    2    2  0 (1 new word, 1 gone)" in text
 
 
@@ -70,7 +69,7 @@ def test_new_and_removed_items_are_listed_in_order_of_state() -> None:
         ("jsd[race=same]", "unchanged"),
     ]
     assert ("requests sent", 200, 200) in found.facts
-    text = terminal(found, 100)
+    text = comparison_text(found, 100)
     assert text.startswith("4 items: 1 worse, 1 new, 1 removed, 1 unchanged\n")
     assert "race=same" not in text
     assert "pass → error" in text
@@ -80,7 +79,7 @@ def test_new_and_removed_items_are_listed_in_order_of_state() -> None:
 def test_the_html_comparison_is_well_formed_and_escaped() -> None:
     new = report(measured(0.9, value="<script>x</script>", verdict=VerdictName.REGRESSION))
     new["target"] = "<img src=x onerror=y>"
-    page = Page(html(compare(report(), new)))
+    page = Page(comparison_html(compare(report(), new)))
     assert not page.all("script", "img")
     assert any("<script>x</script>" in cell.text for cell in page.all("th"))
     assert all(table.children[0] == "caption" for table in page.all("table"))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.records import Comparison, Concern, ItemResult, Measurement, Reversal, VerdictName
-from pytest_fairness.reports.items.findings import finding
+from pytest_fairness.reports.findings import finding
 from tests.support.results import result
 
 

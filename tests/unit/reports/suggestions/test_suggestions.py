@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from pytest_fairness.records import Json, Measurement, VerdictName
-from pytest_fairness.reports import html, markdown
-from pytest_fairness.reports.suggestions.suggestions import suggestions
-from pytest_fairness.reports.suggestions.variant_yaml import narrowed, variant_yaml
-from pytest_fairness.reports.terminal import summary
+from pytest_fairness.reports import html, markdown, terminal
+from pytest_fairness.reports.findings import narrowed, suggestions, variant_yaml
 from tests.support.results import AUDITS, DETAILS, report, result
 from tests.unit.reports.test_markdown import tokens
 
@@ -156,7 +154,7 @@ def test_hostile_words_do_not_reach_suggestions_as_code(hostile: str) -> None:
         assert each["action"] != "filter"
     run = report(own)
     assert html.report(run).count("<script") == 1, "the page's own"
-    assert "\x1b" not in "".join(line.text for line in summary.summary(run))
+    assert "\x1b" not in "".join(line.text for line in terminal.summary(run))
     html_of_markdown = [token.content for token in tokens(markdown.report(run)) if token.type.startswith("html")]
     assert not any("script" in part for part in html_of_markdown)
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.reports.tables.data_table import Column, DataTable
+from pytest_fairness.reports.tables import Column, DataTable
 
 COLUMNS = (
     Column("name", str, "a text"),

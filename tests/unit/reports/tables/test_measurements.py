@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from pytest_fairness.records import Comparison, VerdictName
-from pytest_fairness.reports.tables.measurements import COLUMNS, measurements
+from pytest_fairness.reports.tables import MEASUREMENT_COLUMNS, measurement_table
 from tests.support.results import report, result
 
 
 def test_a_row_has_everything_that_the_run_found() -> None:
-    (row,) = measurements(report(result(VerdictName.REGRESSION, limit=0.5))).rows
-    assert list(row) == [column.name for column in COLUMNS]
+    (row,) = measurement_table(report(result(VerdictName.REGRESSION, limit=0.5))).rows
+    assert list(row) == [column.name for column in MEASUREMENT_COLUMNS]
     assert {name: value for name, value in row.items() if name != "reason"} == {
         "probe": "products",
         "item": "jsd[race=Black]",
@@ -48,14 +48,14 @@ def test_a_row_has_everything_that_the_run_found() -> None:
 
 
 def test_what_was_not_measured_is_empty_and_says_why() -> None:
-    (row,) = measurements(report(result(VerdictName.ERROR, reason="jsd[race=Black]: no answer came back"))).rows
+    (row,) = measurement_table(report(result(VerdictName.ERROR, reason="jsd[race=Black]: no answer came back"))).rows
     assert (row["value"], row["p_value"], row["change"], row["n"], row["groups"]) == (None, None, None, 0, "")
     assert (row["verdict"], row["reason"]) == ("error", "jsd[race=Black]: no answer came back")
 
 
 def test_a_paper_gets_estimates_with_their_intervals() -> None:
     document = report(result(VerdictName.REGRESSION), result(VerdictName.NO_BASELINE, value="Asian"))
-    text = measurements(document).to_latex()
+    text = measurement_table(document).to_latex()
     assert r"Audit & Groups & n & Estimate \mbox{[95 \% CI]} & Unit & p & Change \mbox{[95 \% CI]} & Verdict \\" in text
     estimate = r"89 & 0.0612 \mbox{[0.048, 0.0741]} & bits & 0.001 &"
     assert (
@@ -67,7 +67,7 @@ def test_a_paper_gets_estimates_with_their_intervals() -> None:
 
 def test_a_number_of_grown_words_has_a_unit_of_its_own() -> None:
     change = Comparison(3.0, None, None, 0.001, details={"grown": []})
-    table = measurements(report(result(VerdictName.REGRESSION, audit="marked_words", comparison=change)))
+    table = measurement_table(report(result(VerdictName.REGRESSION, audit="marked_words", comparison=change)))
     (row,) = table.rows
     assert (row["unit"], row["change"], row["change_unit"]) == ("significant words", 3.0, "grown words")
     assert "& 3 grown words &" in table.to_latex()
@@ -75,7 +75,7 @@ def test_a_number_of_grown_words_has_a_unit_of_its_own() -> None:
 
 def test_a_paper_of_measurements_without_verdicts_has_no_column_of_verdicts() -> None:
     document = report(result(VerdictName.MEASURED))
-    assert "Verdict" not in measurements(document).to_latex()
+    assert "Verdict" not in measurement_table(document).to_latex()
 
 
 @pytest.mark.parametrize(
@@ -87,6 +87,6 @@ def test_a_paper_of_measurements_without_verdicts_has_no_column_of_verdicts() ->
     ],
 )
 def test_a_paper_gets_the_effect_size_and_its_word(effect: dict[str, Any], cell: str) -> None:
-    text = measurements(report(result(VerdictName.NO_BASELINE, effect=effect))).to_latex()
+    text = measurement_table(report(result(VerdictName.NO_BASELINE, effect=effect))).to_latex()
     assert r"& p & Effect size & Verdict \\" in text
     assert f"& 0.001 & {cell} & no-baseline" in text

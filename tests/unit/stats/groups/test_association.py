@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chi2_contingency
 
-from pytest_fairness.stats.groups.association import association
+from pytest_fairness.stats.gaps import association
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 5), (4, 3)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_fairness.stats.groups.change_error import change_error
+from pytest_fairness.stats.gaps import change_error
 
 
 def test_one_cell_has_the_error_of_two_means() -> None:

@@ -12,9 +12,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pytest_fairness.stats.groups import distance_measures
-from pytest_fairness.stats.groups.distance_measures import DistanceMeasure, largest_difference
-from pytest_fairness.stats.lists.similarity import similarities
+from pytest_fairness.stats import gaps
+from pytest_fairness.stats.gaps import DistanceMeasure, largest_difference
+from pytest_fairness.stats.ranked_lists import similarities
 from tests.support.oracles import vector, vectors
 
 SIZE = st.integers(2, 6)
@@ -28,9 +28,9 @@ def distance_measure_of(kind: str, count: int) -> DistanceMeasure:
         case "range":
             return largest_difference(list(combinations(range(count), 2)))
         case "standard deviation":
-            return distance_measures.STANDARD_DEVIATION
+            return gaps.STANDARD_DEVIATION
         case _:
-            return distance_measures.MEAN_DEVIATION
+            return gaps.MEAN_DEVIATION
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -67,7 +67,7 @@ def test_undefined_numbers_are_left_out() -> None:
     assert float(signed(np.array([0.5, np.nan, 0.4]))) == pytest.approx(-0.1)
 
 
-@pytest.mark.parametrize("measure", [distance_measures.STANDARD_DEVIATION, distance_measures.MEAN_DEVIATION])
+@pytest.mark.parametrize("measure", [gaps.STANDARD_DEVIATION, gaps.MEAN_DEVIATION])
 @given(MEANS, arrays(np.float64, 7, elements=st.floats(-1, 1, width=16)))
 def test_gradients_agree_with_finite_differences(
     measure: DistanceMeasure, means: np.ndarray, direction: np.ndarray
@@ -82,7 +82,7 @@ def test_gradients_agree_with_finite_differences(
     assert moved == pytest.approx(measure.gradient(means) @ direction, abs=1e-4)
 
 
-@pytest.mark.parametrize("measure", [distance_measures.STANDARD_DEVIATION, distance_measures.MEAN_DEVIATION])
+@pytest.mark.parametrize("measure", [gaps.STANDARD_DEVIATION, gaps.MEAN_DEVIATION])
 def test_the_gradient_of_equal_means_is_that_of_the_first_mean_moving_up(measure: DistanceMeasure) -> None:
     equal = np.full(4, 0.5)
     moved = equal + np.array([0.1, 0, 0, 0])
@@ -103,7 +103,7 @@ def test_the_error_is_the_standard_deviation_of_growth_over_runs(
         runs = [np.array(means) + random.normal(0, error, 3) for means in (current, baseline)]
         size = measure.signed((runs[0] + runs[1]) / 2)
         grown.append(float(size(runs[0]) - size(runs[1])))
-        errors.append(distance_measures.growth_error(size, runs[0], runs[1], 2 * error**2 * np.eye(3), random))
+        errors.append(gaps.growth_error(size, runs[0], runs[1], 2 * error**2 * np.eye(3), random))
     assert np.mean(grown) == pytest.approx(max(current) - max(baseline), abs=0.01)
     assert np.mean(errors) / np.std(grown) == pytest.approx(1, abs=0.12)
 
@@ -112,8 +112,8 @@ def test_the_error_is_the_standard_deviation_of_growth_over_runs(
 def test_snsr_and_snsv_agree_with_the_worked_vectors(name: str) -> None:
     case = vector("snsr_snsv", name)
     means = np.array(case["input"]["sim_by_value"])
-    assert distance_measures.value_range(means) == pytest.approx(case["expected"]["SNSR"], abs=case["tol"])
-    assert distance_measures.value_sd(means) == pytest.approx(case["expected"]["SNSV"], abs=case["tol"])
+    assert gaps.value_range(means) == pytest.approx(case["expected"]["SNSR"], abs=case["tol"])
+    assert gaps.value_sd(means) == pytest.approx(case["expected"]["SNSV"], abs=case["tol"])
 
 
 @pytest.mark.parametrize(
@@ -143,16 +143,16 @@ def test_snsr_of_lists_agrees_with_the_worked_example_of_langfair(name: str, mea
         ]
     )
     assert sorted(means) == pytest.approx(sorted(expected["sim"][name]), abs=case["tol"])
-    assert distance_measures.value_range(means) == pytest.approx(expected["snsr"][name], abs=case["tol"])
-    assert distance_measures.value_sd(means) == pytest.approx(expected["snsv"][name], abs=case["tol"])
+    assert gaps.value_range(means) == pytest.approx(expected["snsr"][name], abs=case["tol"])
+    assert gaps.value_sd(means) == pytest.approx(expected["snsv"][name], abs=case["tol"])
 
 
 @given(MEANS)
 def test_snsv_lies_within_its_bounds_by_snsr_and_number_of_values(means: Any) -> None:
-    n, width, sd = len(means), distance_measures.value_range(means), distance_measures.value_sd(means)
+    n, width, sd = len(means), gaps.value_range(means), gaps.value_sd(means)
     most = math.sqrt((n // 2) * ((n + 1) // 2)) / n
     assert width / math.sqrt(2 * n) - 1e-9 <= sd <= width * most + 1e-9 <= width / 2 + 2e-9
-    assert 0.5 - 1e-9 <= distance_measures.evenness(means) <= 1 + 1e-9
+    assert 0.5 - 1e-9 <= gaps.evenness(means) <= 1 + 1e-9
 
 
 def test_the_bounds_of_snsv_agree_with_the_worked_vector() -> None:
@@ -161,13 +161,11 @@ def test_the_bounds_of_snsv_agree_with_the_worked_vector() -> None:
         extreme = np.array([0.0] * (count // 2) + [1.0] * (count - count // 2))
         flat = np.array([0.0, 1.0] + [0.5] * (count - 2))
         expected = case["expected"]
-        assert distance_measures.value_sd(extreme) == pytest.approx(
-            expected["max_SNSV_over_SNSR"][str(count)], abs=1e-9
-        )
-        assert distance_measures.value_sd(flat) == pytest.approx(expected["min_SNSV_over_SNSR"][str(count)], abs=1e-9)
+        assert gaps.value_sd(extreme) == pytest.approx(expected["max_SNSV_over_SNSR"][str(count)], abs=1e-9)
+        assert gaps.value_sd(flat) == pytest.approx(expected["min_SNSV_over_SNSR"][str(count)], abs=1e-9)
 
 
 @pytest.mark.parametrize("vector", vectors("pafs"))
 def test_pafs_agrees_with_the_worked_vectors(vector: dict[str, Any]) -> None:
     means = np.array(vector["input"]["sim_by_personality"])
-    assert distance_measures.evenness(means) == pytest.approx(vector["expected"]["PAFS"], abs=vector["tol"])
+    assert gaps.evenness(means) == pytest.approx(vector["expected"]["PAFS"], abs=vector["tol"])

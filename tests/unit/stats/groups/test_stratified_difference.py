@@ -6,16 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pytest_fairness.stats.groups import stratified_difference
-from pytest_fairness.stats.groups.stratified_values import StratifiedValues, TwoRuns
-from pytest_fairness.stats.intervals import normal
-from pytest_fairness.stats.resampling import relabelling
+from pytest_fairness.stats import intervals, resampling, strata
+from pytest_fairness.stats.strata import StratifiedValues, TwoRuns
 
 RANDOM = np.random.default_rng(0)
 
 
 def weights_of(marked: np.ndarray, within: np.ndarray) -> np.ndarray:
-    return stratified_difference.precision(*stratified_difference.cell_sizes(marked, within, int(within.max()) + 1))
+    return strata.precision(*strata.cell_sizes(marked, within, int(within.max()) + 1))
 
 
 def test_one_stratum_is_welchs_test() -> None:
@@ -24,11 +22,11 @@ def test_one_stratum_is_welchs_test() -> None:
     within = np.zeros(21, dtype=np.int64)
     weights = weights_of(marked, within)
     expected = stats.ttest_ind(first, second, equal_var=False)
-    error, degrees = stratified_difference.difference_error(values, marked, within, weights)
-    value = float(stratified_difference.coefficients(marked, within, weights) @ values)
+    error, degrees = strata.difference_error(values, marked, within, weights)
+    value = float(strata.coefficients(marked, within, weights) @ values)
     assert value / error == pytest.approx(expected.statistic)
     assert degrees == pytest.approx(expected.df)
-    assert normal.interval(value, error, degrees_of_freedom=degrees) == pytest.approx(
+    assert intervals.interval(value, error, degrees_of_freedom=degrees) == pytest.approx(
         tuple(expected.confidence_interval())
     )
 
@@ -37,7 +35,7 @@ def test_single_units_in_every_stratum_are_the_paired_test() -> None:
     first, second = RANDOM.normal(1, 1, 10), RANDOM.normal(0, 1, 10)
     values, marked = np.concatenate([first, second]), np.repeat([True, False], 10)
     within = np.tile(np.arange(10), 2)
-    error, degrees = stratified_difference.difference_error(values, marked, within, weights_of(marked, within))
+    error, degrees = strata.difference_error(values, marked, within, weights_of(marked, within))
     assert error == pytest.approx(stats.sem(first - second))
     assert degrees == pytest.approx(9)
 
@@ -48,11 +46,11 @@ def test_the_error_is_that_of_the_estimate(sizes: tuple[tuple[int, int], ...]) -
     marked = np.concatenate([np.repeat([True, False], pair) for pair in sizes])
     within = np.repeat(np.arange(len(sizes)), [sum(pair) for pair in sizes])
     weights = weights_of(marked, within)
-    share, found, squares, covered = stratified_difference.coefficients(marked, within, weights), [], [], 0
+    share, found, squares, covered = strata.coefficients(marked, within, weights), [], [], 0
     for _ in range(1500):
         values = random.gamma(2, 1, len(marked)) + 3 * within
-        error, degrees = stratified_difference.difference_error(values, marked, within, weights)
-        low, high = normal.interval(float(share @ values), error, degrees_of_freedom=degrees)
+        error, degrees = strata.difference_error(values, marked, within, weights)
+        low, high = intervals.interval(float(share @ values), error, degrees_of_freedom=degrees)
         found.append(float(share @ values))
         squares.append(error**2)
         covered += low <= 0 <= high
@@ -64,11 +62,9 @@ def test_permuted_differences_are_those_of_permuted_labels() -> None:
     marked, within = np.array([True, True, False, False, True, False]), np.array([0, 0, 0, 0, 1, 1])
     values = RANDOM.normal(size=6)
     weights = weights_of(marked, within)
-    found, exact = stratified_difference.permuted_differences(
-        values, marked, within, weights, 100, np.random.default_rng(2)
-    )
-    labels, _ = relabelling.relabellings(marked, within, 100, np.random.default_rng(2))
-    expected = [stratified_difference.coefficients(row, within, weights) @ values for row in labels]
+    found, exact = strata.permuted_differences(values, marked, within, weights, 100, np.random.default_rng(2))
+    labels, _ = resampling.relabellings(marked, within, 100, np.random.default_rng(2))
+    expected = [strata.coefficients(row, within, weights) @ values for row in labels]
     assert exact
     assert len(found) == 12
     assert found == pytest.approx(np.array(expected))
@@ -89,7 +85,7 @@ def test_swapped_runs_of_one_kind_differ_by_chance_only() -> None:
     whole = runs.gaps_after_swaps(999, np.random.default_rng(4))
     assert np.mean(whole[0] - whole[1]) == pytest.approx(0, abs=0.05)
     assert np.mean(whole[0]) == pytest.approx(2, abs=0.4)
-    more_than_one_batch = stratified_difference.CHUNK // 80 + 500
+    more_than_one_batch = strata.CHUNK // 80 + 500
     parts = runs.gaps_after_swaps(more_than_one_batch, np.random.default_rng(4))
     assert np.std(parts[0]) == pytest.approx(np.std(whole[0]), rel=0.1)
     assert [len(side) for side in parts] == [more_than_one_batch] * 2
@@ -122,5 +118,5 @@ def test_strata_that_a_run_lacks_do_not_count() -> None:
 def test_documents_are_drawn_within_their_cells() -> None:
     cells = np.repeat([0, 1], [5, 10])
     columns = np.stack([cells == 0, cells == 1], axis=1).astype(float)
-    sums = np.concatenate(list(stratified_difference.resampled_sums(columns, cells, 50, np.random.default_rng(6))))
+    sums = np.concatenate(list(strata.resampled_sums(columns, cells, 50, np.random.default_rng(6))))
     assert sums.tolist() == [[5.0, 10.0]] * 50

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.stats.intervals import normal, ratios
+from pytest_fairness.stats import intervals
 from tests.support.oracles import vectors
 
-Z = normal.quantile(0.975)
+Z = intervals.quantile(0.975)
 
 
 def interval(hits: float, n: float, other_hits: float, other_n: float) -> tuple[float, float]:
-    return ratios.interval(*ratios.log_ratio(hits, n, other_hits, other_n), Z)
+    return intervals.ratio_interval(*intervals.log_ratio(hits, n, other_hits, other_n), Z)
 
 
 @pytest.mark.parametrize("vector", [v for v in vectors("impact_ratio") if v.id != "everybody_selected_in_one"])
@@ -27,7 +27,7 @@ def test_intervals_agree_with_statsmodels(vector) -> None:  # type: ignore[no-un
 
 def test_an_interval_worked_by_hand() -> None:
     # 60 of 250 and 100 of 250: √(1/60 − 1/250 + 1/100 − 1/250) = √0.018667 = 0.13663; 0.6 × exp(±1.96 × 0.13663).
-    logarithm, error = ratios.log_ratio(60, 250, 100, 250)
+    logarithm, error = intervals.log_ratio(60, 250, 100, 250)
     assert (math.exp(logarithm), error) == pytest.approx((0.6, 0.13663), abs=1e-5)
     assert interval(60, 250, 100, 250) == pytest.approx((0.459, 0.784), abs=5e-4)
 

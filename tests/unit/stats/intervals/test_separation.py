@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
-from pytest_fairness.stats.intervals.separation import Separation, accuracy, separation_change
+from pytest_fairness.stats.intervals import Separation, accuracy, separation_change
 
 sizes = st.integers(8, 20000)
 separations = st.builds(Separation.of, st.floats(-2, 12), st.floats(0, 0.5), sizes, sizes)

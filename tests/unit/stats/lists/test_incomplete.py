@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_fairness.stats.arrays import Floats
-from pytest_fairness.stats.intervals import normal
-from pytest_fairness.stats.intervals.mean_errors import mean_error
-from pytest_fairness.stats.lists.incomplete import compared_columns, complete_rows, contributions
-from pytest_fairness.stats.resampling import paired_tests
+from pytest_fairness.stats import intervals, resampling
+from pytest_fairness.stats.gaps import mean_error
+from pytest_fairness.stats.ranked_lists import compared_columns, complete_rows, row_contributions
+from pytest_fairness.stats.resampling import Floats
 
 
 def table(seed: int, units: int = 40, columns: int = 4, missing: float = 0.0) -> Floats:
@@ -44,7 +43,7 @@ def test_means_are_least_squares_estimates(missing: float) -> None:
 @pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_contributions_add_up_to_the_differences_of_means(missing: float) -> None:
     rows = table(5, missing=missing)
-    means, contributed = (np.nanmean(of(rows), axis=0) for of in (complete_rows, contributions))
+    means, contributed = (np.nanmean(of(rows), axis=0) for of in (complete_rows, row_contributions))
     assert contributed - contributed[0] == pytest.approx(means - means[0], abs=0.02 if missing else 1e-12)
 
 
@@ -53,8 +52,8 @@ def test_random_signs_keep_their_level_if_a_column_has_few_numbers() -> None:
     for seed in range(400):
         rows: Floats = table(seed) - np.arange(4)
         rows[9:, 3] = np.nan
-        differences = np.diff(contributions(rows)[:, 2:])
-        p_values.append(paired_tests.sign_flips(differences, 512, np.random.default_rng(seed), two_sided=True)[0])
+        differences = np.diff(row_contributions(rows)[:, 2:])
+        p_values.append(resampling.sign_flips(differences, 512, np.random.default_rng(seed), two_sided=True)[0])
     assert 0.02 <= np.mean(np.array(p_values) <= 0.05) <= 0.07
 
 
@@ -72,7 +71,7 @@ def test_intervals_of_a_column_with_few_numbers_cover(few: int, covered: float) 
         rows[few:, 3] = np.nan
         differences = np.diff(complete_rows(rows)[:, 2:])[:, 0]
         error = mean_error(differences)
-        low, high = normal.interval(float(differences.mean()), error, degrees_of_freedom=len(rows) - 1)
+        low, high = intervals.interval(float(differences.mean()), error, degrees_of_freedom=len(rows) - 1)
         hits.append(low <= 1 <= high)
     assert covered <= np.mean(hits) <= 0.98
 

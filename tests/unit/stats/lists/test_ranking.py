@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
-from pytest_fairness.stats.lists.ranking import quality, variation
+from pytest_fairness.stats.ranked_lists import quality, variation
 from tests.support.oracles import vectors
 
 ITEMS = list("abcdefgh")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.stats.lists.similarity import Measure, Variant, similarities
+from pytest_fairness.stats.ranked_lists import Measure, Variant, similarities
 from tests.support.oracles import vector, vectors
 
 COLUMNS: dict[str, tuple[Measure, Variant]] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_fairness.stats.groups import stratified_difference
-from pytest_fairness.stats.groups.odds_ratio import odds_ratio
-from pytest_fairness.stats.resampling import bundles, relabelling
-from pytest_fairness.stats.resampling.bundles import Bundles
+from pytest_fairness.stats import resampling
+from pytest_fairness.stats import strata as stratified_difference
+from pytest_fairness.stats.resampling import Bundles
+from pytest_fairness.stats.strata import cell_sizes, odds_ratio, permuted_differences, precision
 
 
 def units(seed: int, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -20,7 +20,7 @@ def units(seed: int, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("number", [3_000, 5_003])
 def test_relabellings_keep_the_size_of_each_group_in_each_stratum(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bundles, "PACKS", 100)
+    monkeypatch.setattr(resampling, "PACKS", 100)
     _, marked, strata = units(1, number)
     found = Bundles.of(marked, strata, np.random.default_rng(0))
     first = np.unique(found.numbers, return_index=True)[1]
@@ -42,9 +42,9 @@ def test_relabellings_keep_the_size_of_each_group_in_each_stratum(number: int, m
 
 def test_the_null_distribution_is_that_of_single_units(monkeypatch: pytest.MonkeyPatch) -> None:
     values, marked, strata = units(2, 6_000)
-    alone, _ = relabelling.relabellings(marked, strata, 1999, np.random.default_rng(1))
+    alone, _ = resampling.relabellings(marked, strata, 1999, np.random.default_rng(1))
     sums = alone @ values
-    monkeypatch.setattr(bundles, "PACKS", 400)
+    monkeypatch.setattr(resampling, "PACKS", 400)
     spreads, means = [], []
     for seed in range(10):
         found = Bundles.of(marked, strata, np.random.default_rng(seed))
@@ -58,13 +58,11 @@ def test_the_null_distribution_is_that_of_single_units(monkeypatch: pytest.Monke
 
 def test_differences_and_odds_ratios_of_many_units(monkeypatch: pytest.MonkeyPatch) -> None:
     values, marked, strata = units(3, 8_000)
-    weights = stratified_difference.precision(*stratified_difference.cell_sizes(marked, strata, 5))
+    weights = precision(*cell_sizes(marked, strata, 5))
     counts = np.stack([np.round(values), 40 + np.round(values)], axis=1)
 
     def measured() -> tuple[float, float, list[float]]:
-        null, exact = stratified_difference.permuted_differences(
-            values, marked, strata, weights, 999, np.random.default_rng(4)
-        )
+        null, exact = permuted_differences(values, marked, strata, weights, 999, np.random.default_rng(4))
         assert not exact
         _, interval, p_value = odds_ratio(counts, marked, strata, 999, np.random.default_rng(5))
         assert interval is not None
@@ -73,7 +71,7 @@ def test_differences_and_odds_ratios_of_many_units(monkeypatch: pytest.MonkeyPat
 
     sd, p_value, interval = measured()
     monkeypatch.setattr(stratified_difference, "LARGEST_UNBUNDLED", 4_000)
-    monkeypatch.setattr(bundles, "PACKS", 1_000)
+    monkeypatch.setattr(resampling, "PACKS", 1_000)
     bundled = measured()
     assert bundled[0] != sd
     assert bundled[0] == pytest.approx(sd, rel=0.12)

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_fairness.stats.resampling import relabelling
-from pytest_fairness.stats.resampling.relabelling import RunCells
+from pytest_fairness.stats import resampling
+from pytest_fairness.stats.resampling import RunCells
 
 labelled = st.lists(st.tuples(st.booleans(), st.integers(0, 2)), min_size=2, max_size=14)
 
@@ -18,7 +18,7 @@ labelled = st.lists(st.tuples(st.booleans(), st.integers(0, 2)), min_size=2, max
 @given(labelled, st.integers(1, 400))
 def test_relabelling_keeps_the_number_of_labels_in_every_stratum(units: list[tuple[bool, int]], count: int) -> None:
     labels, strata = np.array([u[0] for u in units]), np.array([u[1] for u in units])
-    rows, exact = relabelling.relabellings(labels, strata, count, np.random.default_rng(1))
+    rows, exact = resampling.relabellings(labels, strata, count, np.random.default_rng(1))
     for stratum in np.unique(strata):
         own = strata == stratum
         assert (rows[:, own].sum(axis=1) == labels[own].sum()).all()
@@ -31,7 +31,7 @@ def test_relabelling_keeps_the_number_of_labels_in_every_stratum(units: list[tup
 
 def test_few_relabellings_are_all_enumerated() -> None:
     labels = np.array([True] * 3 + [False] * 3)
-    rows, exact = relabelling.relabellings(labels, np.zeros(6, dtype=np.int64), 999, np.random.default_rng(0))
+    rows, exact = resampling.relabellings(labels, np.zeros(6, dtype=np.int64), 999, np.random.default_rng(0))
     assert exact
     assert len(rows) == math.comb(6, 3)
 
@@ -77,7 +77,7 @@ def test_blocks_of_labels_give_the_draws_of_one_array(units: list[tuple[bool, in
     random, other = np.random.default_rng(0), np.random.default_rng(0)
     swaps, cuts = both.swaps(count, random), both.cuts(count, random)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(relabelling, "LABELS_AT_ONCE", at_once)
+        patch.setattr(resampling, "LABELS_AT_ONCE", at_once)
         sums = both.sums_after_swaps(values, count, other)
         blocks = both.cuts(count, other)
     for cut, block in zip(cuts, blocks, strict=True):

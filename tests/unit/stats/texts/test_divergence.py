@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import jensenshannon
 
-from pytest_fairness.stats.texts import divergence
+from pytest_fairness.stats.words import divergence_contributions
 from tests.support.oracles import vector, vectors
 
 
@@ -25,7 +25,7 @@ def paired(case: dict[str, Any]) -> tuple[list[str], Any, Any]:
 @pytest.mark.parametrize("case", [c for c in vectors("jsd") if "contribution_bits" in c.values[0]["expected"]])
 def test_divergence_and_contributions_agree_with_the_worked_vectors(case: dict[str, Any]) -> None:
     words, first, second = paired(case)
-    bits = divergence.contributions(first, second)
+    bits = divergence_contributions(first, second)
     assert bits.sum() == pytest.approx(case["expected"]["jsd_bits"], abs=case["tol"])
     assert dict(zip(words, bits, strict=True)) == pytest.approx(case["expected"]["contribution_bits"], abs=case["tol"])
 
@@ -34,7 +34,7 @@ def test_smoothing_hardly_changes_the_divergence() -> None:
     case = vector("jsd", "jsd_smoothing_disjoint")
     _, first, second = paired(case)
     smoothed = (side + case["input"]["eps"] for side in (first, second))
-    assert divergence.contributions(*smoothed).sum() == pytest.approx(case["expected"]["jsd_bits"], abs=case["tol"])
+    assert divergence_contributions(*smoothed).sum() == pytest.approx(case["expected"]["jsd_bits"], abs=case["tol"])
 
 
 samples = arrays(np.float64, st.shared(st.integers(1, 15), key="words"), elements=st.integers(0, 40).map(float)).filter(
@@ -44,11 +44,11 @@ samples = arrays(np.float64, st.shared(st.integers(1, 15), key="words"), element
 
 @given(samples, samples)
 def test_contributions_add_up_to_the_divergence_of_scipy(first: Any, second: Any) -> None:
-    contributions = divergence.contributions(first, second)
+    contributions = divergence_contributions(first, second)
     assert contributions.sum() == pytest.approx(float(jensenshannon(first, second, base=2)) ** 2, abs=1e-7)
-    np.testing.assert_allclose(contributions, divergence.contributions(second, first), atol=1e-12)
+    np.testing.assert_allclose(contributions, divergence_contributions(second, first), atol=1e-12)
     assert (contributions >= 0).all()
 
 
 def test_an_empty_side_has_no_divergence() -> None:
-    assert np.isnan(divergence.contributions(np.zeros(3), np.ones(3))).all()
+    assert np.isnan(divergence_contributions(np.zeros(3), np.ones(3))).all()

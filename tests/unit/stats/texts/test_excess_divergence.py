@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.sparse import csr_array
 
-from pytest_fairness.stats.resampling import relabelling
-from pytest_fairness.stats.texts import divergence, excess_estimates
-from pytest_fairness.stats.texts.excess_divergence import Words
+from pytest_fairness.stats import excess_divergence, resampling
+from pytest_fairness.stats.excess_divergence import Words
+from pytest_fairness.stats.words import divergence_contributions
 
 
 def texts(random: np.random.Generator, documents: int, words: int = 400, tokens: int = 40) -> Any:
@@ -37,7 +37,7 @@ def test_the_divergence_of_all_documents_is_the_plain_one(counts: Any, seed: int
     rows[:, 0], rows[:, 1] = True, False
     found = Words.together(csr_array(counts), rows[0], ~rows[0]).divergences(rows, ~rows)[:, 0]
     first, second = rows @ counts, ~rows @ counts
-    plain = divergence.contributions(first, second).sum(axis=1)
+    plain = divergence_contributions(first, second).sum(axis=1)
     some = (first.sum(axis=1) > 0) & (second.sum(axis=1) > 0)
     np.testing.assert_allclose(found[some], plain[some], atol=1e-12)
     assert (found[~some] == 0).all(), "a side without any word has nothing to be told by"
@@ -53,7 +53,7 @@ def test_strata_are_measured_by_themselves_and_weighed_by_their_size() -> None:
     for stratum, bits in zip(words.strata, found[1:], strict=True):
         own = strata == stratum
         sides = [counts[own & side].sum(axis=0) for side in (marked, ~marked)]
-        assert bits == pytest.approx(divergence.contributions(*sides).sum())
+        assert bits == pytest.approx(divergence_contributions(*sides).sum())
     assert words.weights.sum() == pytest.approx(1)
     assert words.weights[2] / words.weights[1] == pytest.approx(36 / 20)
 
@@ -65,7 +65,9 @@ def test_strata_of_very_few_documents_are_no_blocks(sizes: list[int]) -> None:
     words = Words.of(counts, strata, marked, ~marked, least=8)
     assert words.strata == ()
     assert words.weights.tolist() == [1.0]
-    error = excess_estimates.standard_error(words, marked, ~marked, strata * 2 + marked, 0.01, np.random.default_rng(0))
+    error = excess_divergence.excess_standard_error(
+        words, marked, ~marked, strata * 2 + marked, 0.01, np.random.default_rng(0)
+    )
     assert np.isfinite(error)
     assert error >= 0.01
 
@@ -76,7 +78,7 @@ def test_the_mean_by_chance_is_that_of_relabelled_documents(documents: int, shar
     counts, marked = texts(random, documents), np.arange(documents) < share * documents
     strata = np.zeros(documents, dtype=np.int64)
     words = Words.together(counts, marked, ~marked)
-    labels, _ = relabelling.relabellings(marked, strata, 999, random)
+    labels, _ = resampling.relabellings(marked, strata, 999, random)
     null = words.divergences(labels, ~labels)[:, 0]
     approximate = null - words.excesses(labels, ~labels)
     assert np.ptp(approximate) < 1e-9, "it depends on the documents and not on their labels"
@@ -109,11 +111,13 @@ def test_the_standard_error_is_the_standard_deviation(share: float, documents: i
         own = marked & (random.random(documents) < share)
         counts = np.hstack([counts, np.where(own[:, None], random.multinomial(15, np.ones(20) / 20, documents), 0)])
         words = Words.together(csr_array(counts), marked, ~marked)
-        labels, _ = relabelling.relabellings(marked, strata, 99, random)
+        labels, _ = resampling.relabellings(marked, strata, 99, random)
         null = words.divergences(labels, ~labels)[:, 0]
         values.append(float(words.divergences(marked[None], ~marked[None])[0, 0] - null.mean()))
         errors.append(
-            excess_estimates.standard_error(words, marked, ~marked, strata * 2 + marked, float(null.std()), random)
+            excess_divergence.excess_standard_error(
+                words, marked, ~marked, strata * 2 + marked, float(null.std()), random
+            )
         )
     ratio = float(np.sqrt(np.mean(np.square(errors)))) / float(np.std(values, ddof=1))
     assert 0.85 < ratio < 1.2, "0.9 to 1.15, and what 120 runs leave open"
@@ -132,7 +136,7 @@ def test_the_excess_at_a_size_does_not_depend_on_the_number_of_documents() -> No
             whole = Words.together(sparse, marked, ~marked)
             found.append(
                 (
-                    excess_estimates.excess_at_size(whole, strata, marked, 8, 99, random),
+                    excess_divergence.excess_at_size(whole, strata, marked, 8, 99, random),
                     whole.excesses(marked[None], ~marked[None])[0],
                 )
             )
@@ -147,8 +151,8 @@ def test_the_excess_at_a_size_takes_documents_that_can_be_paired_within_strata()
     random = np.random.default_rng(0)
     marked, strata = np.arange(20) < 10, np.arange(20) // 10
     words = Words.together(texts(random, 20), marked, ~marked)
-    assert excess_estimates.excess_at_size(words, strata, marked, 8, 9, random) is None
-    assert excess_estimates.excess_at_size(words, np.zeros(20, dtype=np.int64), marked, 8, 9, random) is not None
+    assert excess_divergence.excess_at_size(words, strata, marked, 8, 9, random) is None
+    assert excess_divergence.excess_at_size(words, np.zeros(20, dtype=np.int64), marked, 8, 9, random) is not None
 
 
 @pytest.mark.parametrize("left_out", [0, 3])

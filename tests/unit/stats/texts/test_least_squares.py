@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.stats import norm
 
-from pytest_fairness.stats.resampling import relabelling
-from pytest_fairness.stats.texts import least_squares
-from pytest_fairness.stats.texts.least_squares import Classifier, distances
+from pytest_fairness.stats import resampling, two_samples
+from pytest_fairness.stats.two_samples import Classifier, classifier_distances
 from tests.support.oracles import vector
 
 Bools = NDArray[np.bool_]
@@ -32,7 +31,7 @@ def classifier(features: Floats, strata: Ints) -> Classifier:
 
 
 def labels_of(marked: Bools, strata: Ints) -> Floats:
-    return least_squares.centred_labels(marked[None], strata, np.ones((1, len(marked)), dtype=np.bool_))
+    return two_samples.centred_labels(marked[None], strata, np.ones((1, len(marked)), dtype=np.bool_))
 
 
 def trained_anew(features: Floats, strata: Ints, labels: Floats, penalty: float) -> Floats:
@@ -89,8 +88,8 @@ def test_what_only_strata_differ_in_is_no_difference_of_groups() -> None:
     marked = np.tile(np.arange(60) < 6, 2) ^ (strata == 1)
     features = random.poisson(0.5, size=(120, 50)).astype(float)
     features[:, 0] = 5.0 * strata
-    labels, _ = relabelling.relabellings(marked, strata, 400, random)
-    null = distances(classifier(features, strata), labels)
+    labels, _ = resampling.relabellings(marked, strata, 400, random)
+    null = classifier_distances(classifier(features, strata), labels)
     assert null.mean() == pytest.approx(0, abs=0.1)
 
 
@@ -102,7 +101,7 @@ def test_groups_of_unequal_size_have_the_distance_of_equal_ones() -> None:
         features = random.poisson(0.3, size=(600, 20)).astype(float)
         features[:, 0] = marked & (random.random(600) < 0.5)
         strata = np.zeros(600, dtype=np.int64)
-        found = distances(classifier(features, strata), np.stack([marked, random.permutation(marked)]))
+        found = classifier_distances(classifier(features, strata), np.stack([marked, random.permutation(marked)]))
         share = sizes[0] / 600
         assert found[0] == pytest.approx(0.5 / np.sqrt(0.25 * share), abs=0.35)
         assert found[1] == pytest.approx(0, abs=0.4)
@@ -112,22 +111,24 @@ def test_units_that_are_not_used_have_no_answer_to_be_right() -> None:
     features, strata, marked = units(6, 60, 80)
     model = classifier(features, strata)
     used = np.random.default_rng(6).random((1, 60)) < 0.5
-    labels = least_squares.centred_labels(marked[None], strata, used)[:, 0]
+    labels = two_samples.centred_labels(marked[None], strata, used)[:, 0]
     scores = model.scores(labels[:, None])[:, 0]
     sums = [labels[strata == stratum].sum() for stratum in range(3)]
     np.testing.assert_allclose(sums, 0, atol=1e-12)
     assert not labels[~used[0]].any()
-    assert distances(model, marked[None], used)[0] * (scores @ labels) > 0
+    assert classifier_distances(model, marked[None], used)[0] * (scores @ labels) > 0
 
 
 def test_many_labellings_are_scored_as_one_by_one() -> None:
     features, strata, marked = units(7, 40, 60)
-    batch = least_squares.CHUNK // 40
+    batch = two_samples.CLASSIFIER_CHUNK // 40
     model = classifier(features, strata)
-    labels, _ = relabelling.relabellings(marked, strata, batch + 10, np.random.default_rng(7))
-    together = distances(model, labels)
+    labels, _ = resampling.relabellings(marked, strata, batch + 10, np.random.default_rng(7))
+    together = classifier_distances(model, labels)
     for place in (0, batch - 1, batch, batch + 9):  # in both batches
-        np.testing.assert_allclose(together[place], distances(model, labels[place : place + 1])[0], atol=1e-10)
+        np.testing.assert_allclose(
+            together[place], classifier_distances(model, labels[place : place + 1])[0], atol=1e-10
+        )
 
 
 def test_separable_units_are_told_apart_without_error_and_equal_ones_not_at_all() -> None:
@@ -135,8 +136,8 @@ def test_separable_units_are_told_apart_without_error_and_equal_ones_not_at_all(
     strata = np.zeros(20, dtype=np.int64)
     random = np.random.default_rng(8)
     features = np.column_stack([marked * 3.0, random.random(20)])
-    assert distances(classifier(features, strata), marked[None])[0] > 5
-    assert distances(classifier(np.ones((20, 5)), strata), marked[None])[0] == 0
+    assert classifier_distances(classifier(features, strata), marked[None])[0] > 5
+    assert classifier_distances(classifier(np.ones((20, 5)), strata), marked[None])[0] == 0
 
 
 def test_texts_of_two_vocabularies_are_told_apart_as_by_a_support_vector_machine() -> None:
@@ -147,5 +148,5 @@ def test_texts_of_two_vocabularies_are_told_apart_as_by_a_support_vector_machine
     strata = np.zeros(len(counts), dtype=np.int64)
     # Every document is a unit of its own there, though texts repeat.
     model = Classifier.of(csr_array(counts), strata, np.array(case["input"]["groups"], dtype=np.int64))
-    found = distances(model, np.array(case["input"]["y"], dtype=bool)[None])
+    found = classifier_distances(model, np.array(case["input"]["y"], dtype=bool)[None])
     assert norm.cdf(found[0] / 2) == pytest.approx(case["expected"]["balanced_accuracy"], abs=0.05)

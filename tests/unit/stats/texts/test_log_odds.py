@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pytest_fairness.stats.texts.log_odds import log_odds, z_scores
+from pytest_fairness.stats.words import log_odds, z_scores
 from tests.support.oracles import vector, vectors
 
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_fairness.stats.resampling import relabelling, significance
-from pytest_fairness.stats.texts import mmd
+from pytest_fairness.stats import resampling, two_samples
 
 Floats = Any
 
@@ -61,28 +60,32 @@ def test_all_labellings_at_once_agree_with_the_definition(seed: int, sizes: list
         sizes = [(sizes[0][0] + 1, sizes[0][1] + 1)]
     vectors, strata, marked = drawn(seed, sizes)
     kernel = vectors @ vectors.T
-    labels, _ = relabelling.relabellings(marked, strata, 5, np.random.default_rng(seed))
+    labels, _ = resampling.relabellings(marked, strata, 5, np.random.default_rng(seed))
     expected = [combined(kernel, strata, row) for row in labels]
-    for features in (vectors, mmd.features_of(kernel)):
-        np.testing.assert_allclose(mmd.estimates(features, strata, labels, ~labels), expected, atol=1e-7)
+    for features in (vectors, two_samples.features_of(kernel)):
+        np.testing.assert_allclose(two_samples.mmd_estimates(features, strata, labels, ~labels), expected, atol=1e-7)
 
 
 def test_units_of_neither_sample_do_not_count() -> None:
     vectors, strata, marked = drawn(3, [(6, 7), (5, 8)])
     left_out = np.random.default_rng(0).random(len(marked)) < 0.3
     kept = ~left_out
-    alone = mmd.estimates(vectors[kept], strata[kept], marked[kept][None], ~marked[kept][None])
-    assert mmd.estimates(vectors, strata, (marked & kept)[None], (~marked & kept)[None]) == pytest.approx(alone)
+    alone = two_samples.mmd_estimates(vectors[kept], strata[kept], marked[kept][None], ~marked[kept][None])
+    assert two_samples.mmd_estimates(vectors, strata, (marked & kept)[None], (~marked & kept)[None]) == pytest.approx(
+        alone
+    )
 
 
 def test_chance_gives_zero_on_average_and_every_p_value_alike() -> None:
     values, p_values = [], []
     for seed in range(300):
         vectors, strata, marked = drawn(seed, [(5, 7), (6, 3), (1, 1)])
-        value = float(mmd.estimates(vectors, strata, marked[None], ~marked[None])[0])
-        labels, exact = relabelling.relabellings(marked, strata, 199, np.random.default_rng(seed))
+        value = float(two_samples.mmd_estimates(vectors, strata, marked[None], ~marked[None])[0])
+        labels, exact = resampling.relabellings(marked, strata, 199, np.random.default_rng(seed))
         values.append(value)
-        p_values.append(significance.p_value(mmd.estimates(vectors, strata, labels, ~labels), value, exact=exact))
+        p_values.append(
+            resampling.p_value(two_samples.mmd_estimates(vectors, strata, labels, ~labels), value, exact=exact)
+        )
     assert abs(np.mean(values)) < 3 * np.std(values) / np.sqrt(len(values))
     for level in (0.1, 0.5, 0.9):
         assert np.mean(np.array(p_values) <= level) == pytest.approx(level, abs=0.1)
@@ -96,7 +99,7 @@ def test_equal_differences_count_in_full_and_opposite_ones_in_part(
     for seed in range(200):
         vectors, strata, marked = drawn(seed, [(10, 10), (10, 10)], dimensions=1)
         vectors[marked, 0] += np.array(shifts)[strata[marked]]
-        values.append(mmd.estimates(vectors, strata, marked[None], ~marked[None])[0])
+        values.append(two_samples.mmd_estimates(vectors, strata, marked[None], ~marked[None])[0])
     assert np.mean(values) == pytest.approx(expected, abs=4 * np.std(values) / np.sqrt(len(values)))
 
 
@@ -107,8 +110,8 @@ def test_the_standard_error_is_the_spread_of_the_estimate(shift: float, sizes: l
     for seed in range(300):
         vectors, strata, marked = drawn(seed, sizes, dimensions=6)
         vectors[marked, 0] += shift
-        values.append(float(mmd.estimates(vectors, strata, marked[None], ~marked[None])[0]))
-        errors.append(mmd.standard_error(vectors, strata, marked, ~marked, 99, np.random.default_rng(seed)))
+        values.append(float(two_samples.mmd_estimates(vectors, strata, marked[None], ~marked[None])[0]))
+        errors.append(two_samples.mmd_standard_error(vectors, strata, marked, ~marked, 99, np.random.default_rng(seed)))
     assert 0.9 < np.sqrt(np.mean(np.square(errors))) / np.std(values) < 1.3
 
 
@@ -118,8 +121,8 @@ def test_the_standard_error_is_right_if_the_samples_differ_strongly() -> None:
     for seed in range(400):
         vectors, strata, marked = drawn(seed, [(9, 9)])
         vectors[marked, 0] += 8
-        values.append(float(mmd.estimates(vectors, strata, marked[None], ~marked[None])[0]))
-        errors.append(mmd.standard_error(vectors, strata, marked, ~marked, 99, np.random.default_rng(seed)))
+        values.append(float(two_samples.mmd_estimates(vectors, strata, marked[None], ~marked[None])[0]))
+        errors.append(two_samples.mmd_standard_error(vectors, strata, marked, ~marked, 99, np.random.default_rng(seed)))
     assert 0.95 < np.sqrt(np.mean(np.square(errors))) / np.std(values) < 1.1
 
 
@@ -127,8 +130,10 @@ def test_the_standard_error_is_right_if_the_samples_differ_strongly() -> None:
 def test_vectors_without_the_difference_differ_as_by_chance(sizes: list[tuple[int, int]]) -> None:
     vectors, strata, marked = drawn(4, sizes)
     vectors[marked, 0] += 3
-    alike = mmd.without_difference(vectors, strata, marked, ~marked)
-    before, after = (float(mmd.estimates(each, strata, marked[None], ~marked[None])[0]) for each in (vectors, alike))
+    alike = two_samples.without_difference(vectors, strata, marked, ~marked)
+    before, after = (
+        float(two_samples.mmd_estimates(each, strata, marked[None], ~marked[None])[0]) for each in (vectors, alike)
+    )
     assert before > 4
     assert abs(after) < 0.3 * before
     for stratum in np.unique(strata):
@@ -139,7 +144,7 @@ def test_vectors_without_the_difference_differ_as_by_chance(sizes: list[tuple[in
 def test_an_estimate_for_each_stratum_that_has_one() -> None:
     vectors, strata, marked = drawn(1, [(5, 5), (1, 4), (6, 2)])
     kernel = vectors @ vectors.T
-    found = mmd.within_strata(vectors, strata, marked, ~marked)
+    found = two_samples.mmd_within_strata(vectors, strata, marked, ~marked)
     assert found == pytest.approx(
         {
             each: by_definition(
@@ -153,8 +158,8 @@ def test_an_estimate_for_each_stratum_that_has_one() -> None:
 def test_contributions_are_differences_of_means_and_keep_opposite_ones() -> None:
     values, strata, marked = drawn(2, [(4, 4)])
     plain = values[marked].mean(axis=0) - values[~marked].mean(axis=0)
-    np.testing.assert_allclose(mmd.contributions(values, strata, marked, ~marked), np.abs(plain))
+    np.testing.assert_allclose(two_samples.mmd_contributions(values, strata, marked, ~marked), np.abs(plain))
     values, strata, marked = drawn(2, [(200, 200), (200, 200)], dimensions=2)
     values[marked, 0] += np.where(strata[marked] == 0, 3.0, -3.0)
-    first, second = mmd.contributions(values, strata, marked, ~marked)
+    first, second = two_samples.mmd_contributions(values, strata, marked, ~marked)
     assert first > 5 * second

@@ -14,14 +14,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.stats import binom
 
-from pytest_fairness.stats.resampling import relabelling, significance
-from pytest_fairness.stats.texts.share_growth import (
-    LARGEST_BONUS,
-    NeededDocuments,
-    ShareGrowth,
-    largest_needed,
-    smallest_share,
-)
+from pytest_fairness.stats import resampling
+from pytest_fairness.stats.words import LARGEST_BONUS, NeededDocuments, ShareGrowth, largest_needed, smallest_share
 
 Bools = NDArray[np.bool_]
 
@@ -63,7 +57,7 @@ def test_changes_are_differences_of_weighted_shares_and_their_error_is_that_of_a
         return sum(weights[s] * (shares(marked, run, s) - shares(~marked, run, s)) for s in (0, 1))
 
     np.testing.assert_allclose((found.shares[0] - found.shares[1])[0], difference(current), atol=1e-12)
-    swaps, _ = relabelling.relabellings(current, strata * 2 + marked, 3000, random)
+    swaps, _ = resampling.relabellings(current, strata * 2 + marked, 3000, random)
     statistics = found.statistics(swaps)
     changes = np.array([difference(swap) - difference(~swap) for swap in swaps[:20]])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -145,10 +139,10 @@ def test_the_largest_statistic_of_unchanged_runs_is_beyond_its_threshold_at_the_
         rows = np.tile(rates, (80, 1))
         rows[:, 40 : 40 + steady] += 0.5 * marked[:, None]
         found = prepared(random.random(rows.shape) < rows, marked, strata, current)
-        swaps, _ = relabelling.relabellings(current, strata * 2 + marked, 199, random)
+        swaps, _ = resampling.relabellings(current, strata * 2 + marked, 199, random)
         alarms += (
             found.largest_statistics(current[None])[0]
-            > significance.threshold(found.largest_statistics(swaps), 0.1) + 1e-9
+            > resampling.threshold(found.largest_statistics(swaps), 0.1) + 1e-9
         )
     assert binom.cdf(alarms, 300, 0.1) > 1e-4
     assert binom.sf(alarms - 1, 300, 0.1) > 1e-4

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.stats.arrays import Floats
-from pytest_fairness.stats.unit_tables.answer_shares import RightShare, ShareDifferenceOfAnswers
-from pytest_fairness.stats.unit_tables.change import UnitChange
-from pytest_fairness.stats.unit_tables.statistic import Sample
+from pytest_fairness.stats.resampling import Floats
+from pytest_fairness.stats.unit_statistics import RightShare, ShareDifferenceOfAnswers
+from pytest_fairness.stats.unit_tables import Sample, UnitChange
 
 DIFFERENCE = ShareDifferenceOfAnswers()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_fairness.stats.unit_tables.change import UnitChange
-from pytest_fairness.stats.unit_tables.distances import LargestGap
+from pytest_fairness.stats.unit_statistics import LargestGap
+from pytest_fairness.stats.unit_tables import UnitChange
 
 
 @pytest.mark.parametrize("trials", [1, 10])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats import mstats
 
-from pytest_fairness.stats.unit_tables.influence import quantile_scores, rank_scores
+from pytest_fairness.stats.unit_statistics import quantile_scores, rank_scores
 
 NUMBERS = st.lists(st.integers(0, 20).map(float), min_size=3, max_size=30)
 PAIRS = st.lists(st.tuples(*[st.integers(0, 10).map(float)] * 3), min_size=3, max_size=20)

@@ -11,11 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from pytest_fairness.stats.arrays import Floats
-from pytest_fairness.stats.intervals import normal, ratios
-from pytest_fairness.stats.unit_tables.shares import Cell, ImpactRatio, ShareGap, equal_rates_p
-from pytest_fairness.stats.unit_tables.shares import log_ratio as log_ratio_of_cells
-from pytest_fairness.stats.unit_tables.statistic import Sample
+from pytest_fairness.stats import intervals
+from pytest_fairness.stats.resampling import Floats
+from pytest_fairness.stats.unit_statistics import Cell, ImpactRatio, ShareGap, equal_rates_p
+from pytest_fairness.stats.unit_statistics import log_ratio as log_ratio_of_cells
+from pytest_fairness.stats.unit_tables import Sample
 
 COUNTS = st.lists(
     st.integers(5, 40).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), min_size=2, max_size=5
@@ -83,15 +83,15 @@ def test_the_interval_contains_the_value_and_lies_within_0_and_1(groups: list[tu
 
 def test_two_groups_have_the_interval_of_katz() -> None:
     rows = table((100, 250), (60, 250))
-    katz = ratios.interval(*ratios.log_ratio(60, 250, 100, 250), normal.quantile(0.975))
+    katz = intervals.ratio_interval(*intervals.log_ratio(60, 250, 100, 250), intervals.quantile(0.975))
     assert ImpactRatio(2).interval(sample(rows)) == pytest.approx(katz)
 
 
 def test_the_ends_of_the_interval_for_three_groups() -> None:
     # The lower end is that of the most extreme pair; for the upper end, three pairs share alpha.
     rows = table((48, 120), (20, 80), (33, 90))
-    low = ratios.interval(*ratios.log_ratio(20, 80, 48, 120), normal.quantile(0.975))[0]
-    high = ratios.interval(*ratios.log_ratio(20, 80, 48, 120), normal.quantile(1 - 0.025 / 3))[1]
+    low = intervals.ratio_interval(*intervals.log_ratio(20, 80, 48, 120), intervals.quantile(0.975))[0]
+    high = intervals.ratio_interval(*intervals.log_ratio(20, 80, 48, 120), intervals.quantile(1 - 0.025 / 3))[1]
     assert ImpactRatio(3).interval(sample(rows)) == pytest.approx((low, min(1.0, high)))
 
 
@@ -114,7 +114,7 @@ def test_records_that_count_in_both_groups_are_clusters() -> None:
     logarithm, error = log_ratio(paired, 1, 0)
     assert math.exp(logarithm) == pytest.approx(32 / 40)
     assert error == pytest.approx(math.sqrt(12 / (40 * 32)))
-    assert error < ratios.log_ratio(32, 100, 40, 100)[1] / 1.5
+    assert error < intervals.log_ratio(32, 100, 40, 100)[1] / 1.5
 
 
 def test_equal_answers_for_both_groups_leave_an_error() -> None:
@@ -145,9 +145,9 @@ def test_the_test_of_a_pair_is_the_two_proportion_test_with_the_variance_of_a_pe
     people, pooled = size + other, (hits + other_hits) / (size + other)
     error = math.sqrt(pooled * (1 - pooled) * people / (people - 1) * (1 / size + 1 / other))
     z = abs(hits / size - other_hits / other) / error
-    assert p_of(*groups) == pytest.approx(2 * normal.upper_tail(z), rel=0.12)
+    assert p_of(*groups) == pytest.approx(2 * intervals.upper_tail(z), rel=0.12)
     if size == other:
-        assert p_of(*groups) == pytest.approx(2 * normal.upper_tail(z))
+        assert p_of(*groups) == pytest.approx(2 * intervals.upper_tail(z))
 
 
 @pytest.mark.parametrize(("small", "large"), [(4, 100), (5, 360), (10, 360), (30, 360), (30, 100), (110, 360)])

@@ -5,18 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pytest_fairness.stats.unit_tables.answer_shares import ShareDifferenceOfAnswers
-from pytest_fairness.stats.unit_tables.change import UnitChange
-from pytest_fairness.stats.unit_tables.distances import Evenness, LargestGap, SignedGap, StandardDeviation
-from pytest_fairness.stats.unit_tables.means import (
+from pytest_fairness.stats.unit_statistics import (
+    Evenness,
+    LargestGap,
+    ShareDifferenceOfAnswers,
+    ShareGap,
+    SignedGap,
+    StandardDeviation,
+)
+from pytest_fairness.stats.unit_tables import (
     DistanceFromMiddle,
     Mean,
     Ratio,
+    Sample,
     ShareDifference,
     TwoSidedShareDifference,
+    UnitChange,
+    UnitStatistic,
 )
-from pytest_fairness.stats.unit_tables.shares import ShareGap
-from pytest_fairness.stats.unit_tables.statistic import Sample, UnitStatistic
 
 STEP = 1e-6
 FOUR = np.array([0.31, 0.74, 0.52, 0.13])

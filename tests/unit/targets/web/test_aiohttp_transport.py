@@ -12,8 +12,7 @@ from threading import Thread
 import pytest
 
 from pytest_fairness.errors import RequestFailed, RetryReason
-from pytest_fairness.targets.web.http_client import BoundedClient
-from pytest_fairness.targets.web.http_library import httpx
+from pytest_fairness.targets.http_client import BoundedClient, httpx
 from tests.support.servers import ChatServer, Reply
 from tests.unit.targets.web.test_http_client import TARGETS, ask, server_of
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from pytest_fairness.targets.web.http_client import bounded_lines
+from pytest_fairness.targets.http_client import bounded_lines
 
 
 def lines(pieces: list[bytes], limit: int) -> list[bytes]:

@@ -14,7 +14,7 @@ import pytest
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import TOO_LONG, Request, Response
 from pytest_fairness.targets import open_target
-from pytest_fairness.targets.web.http_library import httpx
+from pytest_fairness.targets.http_client import httpx
 from tests.support.asking import ask_once, engine_for, questions, settings_in
 from tests.support.messages_server import MessagesServer
 from tests.support.servers import ChatServer, Reply
@@ -103,7 +103,7 @@ def test_large_answers_do_not_delay_others(tmp_path: Path) -> None:
 
 
 def test_text_of_an_application_has_the_same_limit(tmp_path: Path) -> None:
-    from pytest_fairness.targets.python_callable import CallableTarget
+    from pytest_fairness.targets.python import CallableTarget
 
     settings = settings_in(tmp_path, max_answer_bytes=10)
     with engine_for(settings, CallableTarget(lambda prompt: "ü" * (6 if "0" in prompt else 5), "shop")) as engine:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.text.tokens import Tokens
-from pytest_fairness.audits.text.words.usage import Usage
+from pytest_fairness.audits.documents import Usage
+from pytest_fairness.audits.features import Tokens
 from pytest_fairness.records import Answer
 from tests.support import corpora
 

@@ -1,1 +1,0 @@
-"""Checks of an item's answers: can a verdict be based on these answers?"""

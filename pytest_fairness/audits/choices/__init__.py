@@ -1,1 +1,0 @@
-"""Audits of answers to multiple-choice questions."""

@@ -1,0 +1,654 @@
+"""Answers of two groups as documents: groups with their strata, word counts, and the use of words."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pytest_fairness.audits import answer_checks
+from pytest_fairness.audits.base import AuditItem, SettingsT
+from pytest_fairness.audits.features import Tokens
+from pytest_fairness.audits.terms import Anonymizer
+from pytest_fairness.backends import chunks_of, map_chunks
+from pytest_fairness.errors import BaselineStale, NotMeasurable
+from pytest_fairness.languages import ENGLISH, Language, language
+from pytest_fairness.probes import identity_terms
+from pytest_fairness.probes.base import Probe
+from pytest_fairness.probes.generation import GenerationProbe
+from pytest_fairness.probes.identity_terms import LEAST_ANSWERS
+from pytest_fairness.records import MISSING, Answer, Answers, Concern, Json, Status
+from pytest_fairness.stats import resampling
+from pytest_fairness.stats.resampling import Bools, Floats, Ints, numbered
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+# Usable answers as documents (lists of words), their word counts, and the joined documents of two runs.
+
+AT_ONCE = 2**14
+"""Number of texts that are split into words at a time."""
+MINIMUM_DOCUMENTS_OF_A_WORD = 3
+"""Number of documents in which a word must occur to be tested."""
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Usable answers as lists of words.
+
+    Attributes:
+        words: words of each document, without identity terms.
+        marked: (documents,) whether the document belongs to the marked group.
+        strata: (documents,) stratum number of each document.
+        stratum_names: name of each stratum, by its number.
+        embeddings: embedding of each document; `None` if the document has none.
+        current: (documents,) whether the document belongs to the current run; all `True` for a single run.
+    """
+
+    words: Tokens
+    marked: Bools
+    strata: Ints
+    stratum_names: tuple[str, ...]
+    embeddings: tuple[bytes | None, ...]
+    current: Bools
+
+    @classmethod
+    def of(cls, groups: Groups) -> Documents:
+        """Return the usable answers of both groups as documents, without answers in strata that hold only one group.
+
+        Of many answers, a sample is taken; see `sampled`.
+
+        A stratum with one group is left out because a permutation of group labels within it changes nothing.
+
+        Raises:
+            NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` usable answers in strata with both groups, or none
+                of the group's documents contains a word.
+        """
+        indices = sampled(groups)
+        anonymize = anonymizer(groups.probe)
+        texts = chunks_of((text_of(groups.answers[index]) for index in indices), AT_ONCE)
+        documents = Tokens.joined(own for _, own in map_chunks(_tokens, texts, anonymize))
+        marked, strata, names = sides_and_strata(groups, indices)
+        for side, name in ((marked, groups.marked_name), (~marked, groups.unmarked_name)):
+            if not documents.lengths[side].any():
+                raise NotMeasurable(
+                    f"the answers for {name} have no words besides identity terms, such as the names of the groups; "
+                    "check that these texts are the answers, and that `anonymize` does not remove too many terms"
+                )
+        return cls(
+            words=documents,
+            marked=marked,
+            strata=strata,
+            stratum_names=names,
+            embeddings=tuple(groups.answers[index].embedding for index in indices),
+            current=np.ones(len(indices), dtype=np.bool_),
+        )
+
+    @property
+    def cells(self) -> Ints:
+        """Return, for each document, the number of its cell (group within stratum); shape (documents,)."""
+        return self.strata * 2 + self.marked
+
+    def only(self, indices: Ints) -> Documents:
+        """Return the documents with these indices, which must be in ascending order."""
+        if len(indices) == len(self.marked):
+            return self
+        return replace(
+            self,
+            words=self.words.only(indices),
+            marked=self.marked[indices],
+            strata=self.strata[indices],
+            embeddings=tuple(self.embeddings[index] for index in indices),
+            current=self.current[indices],
+        )
+
+
+def _tokens(texts: Sequence[str], anonymize: Anonymizer) -> Tokens:
+    return Tokens.of(map(anonymize.words, texts))
+
+
+def join_runs(current: Documents, baseline: Documents) -> Documents:
+    """Return the documents of both runs together; strata of the two runs that have the same name become one stratum."""
+    names, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
+    return Documents(
+        words=Tokens.joined([current.words, baseline.words]),
+        marked=np.concatenate([current.marked, baseline.marked]),
+        strata=strata,
+        stratum_names=names,
+        embeddings=(*current.embeddings, *baseline.embeddings),
+        current=np.repeat([True, False], [len(current.marked), len(baseline.marked)]),
+    )
+
+
+@dataclass(frozen=True)
+class Runs:
+    """Documents of the current run and of the baseline, alone and together."""
+
+    current: Documents
+    baseline: Documents
+    both: Documents
+
+    @classmethod
+    def of(cls, current: Documents, baseline: Documents) -> Runs:
+        """Return the documents of two runs."""
+        return cls(current, baseline, join_runs(current, baseline))
+
+
+def text_of(answer: Answer) -> str:
+    """Return the text of a usable answer; the text of a list has one line for each item."""
+    # One line for each item, so that words of two items are not neighbours, and no identity term spans two items.
+    return "\n".join(answer.content) if isinstance(answer.content, list) else str(answer.content)
+
+
+def plain_texts(probe: GenerationProbe, answers: Answers) -> list[str | None]:
+    """Return the words of each answer, without identity terms, as one text.
+
+    The text is `None` if the answer is unusable, or if no word is left.
+    """
+    anonymize = anonymizer(probe)
+    return [" ".join(anonymize.words(text_of(answer))) or None if answer.usable else None for answer in answers]
+
+
+def anonymizer(probe: GenerationProbe) -> Anonymizer:
+    """Return the probe's anonymizer.
+
+    The anonymizer removes the values of axes, swapped terms, the terms that the probe lists, and first names. It
+    removes nothing if the probe switches the anonymizer off.
+    """
+    if probe.removed_terms is None:
+        return Anonymizer((), probe.language, enabled=False)
+    values = [value for axis in probe.axes.values() for value in axis.values]
+    # A first name that is also a word, such as Grace, is removed only where it is written as a name.
+    names = {term for term in probe.swapped_terms if term[0].isupper() and term.casefold() in identity_terms.ALSO_WORDS}
+    return Anonymizer(
+        [*values, *probe.removed_terms],
+        probe.language,
+        # The probe's own terms are removed even if they are generic, such as "person".
+        phrases=[*sorted(probe.swapped_terms - names), *probe.removed_terms],
+        names=probe.removed_names | identity_terms.name_forms(names),
+    )
+
+
+def documents_by_word(counts: csr_array) -> Ints:
+    """Return the number of documents that contain each word; shape (words,)."""
+    return np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.int64)
+
+
+def require_words(number: int) -> None:
+    """Raise `NotMeasurable` if fewer than two words can be tested."""
+    if number < 2:
+        raise NotMeasurable(
+            "too few words to test: fewer than two words occur in at least three answers. Raise `trials`, or ask for "
+            "longer texts"
+        )
+
+
+# The answers of an item's marked and unmarked group, in a fixed order, with their strata.
+
+TextItem = AuditItem[GenerationProbe, SettingsT]
+"""An item of an audit of texts about groups."""
+
+SHARED_STRATA = 0.80
+"""Smallest share of each run's answers that must be in strata of both runs."""
+MINIMUM_DOCUMENTS = LEAST_ANSWERS
+"""Smallest number of usable answers of each group that can be measured."""
+MOST_DOCUMENTS = 2**15
+"""Largest number of answers of each group of a run whose texts are compared; of more, a random sample is compared."""
+
+
+def compared_labels(item: TextItem[Any]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the labels of an item's marked and of its unmarked group: `{"race": "Black"}`, `{"race": "White"}`.
+
+    An intersection has several axes; its unmarked group has the unmarked value of each axis. Labels of the item that
+    name no axis are left out.
+    """
+    marked = {name: value for name, value in item.labels.items() if name in item.probe.axes}
+    return marked, {name: item.probe.axes[name].unmarked for name in marked}
+
+
+def has_values(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    """Return whether the labels have all values in `wanted`."""
+    return all(labels[name] == value for name, value in wanted.items())
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The answers of one item, in a fixed order, with their groups and strata.
+
+    Attributes:
+        probe: probe of the item.
+        answers: the answers in a fixed order, without copies; see `without_repeats`.
+        marked: for each answer, whether it belongs to the marked group.
+        strata: for each answer, the name of its stratum: its prompt and its values on the other axes.
+        marked_name, unmarked_name: names of the two groups: the value of the axis, or the values of all axes of an
+            intersection ("Black woman").
+        repetition: concerns about repeated answers.
+        seed: seed of the item, by which answers are sampled.
+        observations_per_answer: see `answer_checks.Copies`; below 1 only if copies were kept.
+    """
+
+    probe: GenerationProbe
+    answers: tuple[Answer, ...]
+    marked: tuple[bool, ...]
+    strata: tuple[str, ...]
+    marked_name: str
+    unmarked_name: str
+    repetition: list[Concern] = field(default_factory=list)
+    seed: str = ""
+    observations_per_answer: float = 1.0
+
+    @classmethod
+    def of(cls, item: TextItem[Any], answers: Answers, *, with_copies: bool = False) -> Groups:
+        """Return the answers of an item, split into its two groups; for `with_copies`, see `without_repeats`."""
+        marked, unmarked = compared_labels(item)
+        unmarked_name = " ".join(unmarked.values())
+        found = cls.split(item.probe, answers, marked, unmarked_name, with_copies=with_copies)
+        return replace(found, seed=item.seed)
+
+    @classmethod
+    def split(
+        cls,
+        probe: GenerationProbe,
+        answers: Answers,
+        marked: Mapping[str, str],
+        unmarked_name: str,
+        *,
+        with_copies: bool = False,
+    ) -> Groups:
+        """Return the answers, split into two groups.
+
+        Args:
+            probe: probe of the answers.
+            answers: answers of both groups, in any order.
+            marked: labels of the marked group, such as `{"race": "Black"}`; all other answers belong to the unmarked
+                group. The other labels of an answer, such as its prompt, form the name of its stratum.
+            unmarked_name: name of the unmarked group.
+            with_copies: see `without_repeats`.
+        """
+        # Answers of a file share their labels, which are therefore sorted once for all of these answers.
+        labels = {id(answer.labels): answer.labels for answer in answers}
+        order = {number: sorted(own.items()) for number, own in labels.items()}
+        strata = {
+            number: sys.intern("; ".join(f"{name}={label}" for name, label in own if name not in marked))
+            for number, own in order.items()
+        }
+        is_marked = {number: has_values(own, marked) for number, own in labels.items()}
+        ordered = sorted(answers, key=lambda answer: (order[id(answer.labels)], answer.trial, answer.text or ""))
+        groups = cls(
+            probe=probe,
+            answers=tuple(ordered),
+            marked=tuple(is_marked[id(answer.labels)] for answer in ordered),
+            strata=tuple(strata[id(answer.labels)] for answer in ordered),
+            marked_name=" ".join(marked.values()),
+            unmarked_name=unmarked_name,
+        )
+        return groups.without_repeats(with_copies=with_copies)
+
+    def without_repeats(self, *, with_copies: bool) -> Groups:
+        """Return the groups without answers that repeat another answer; `repetition` says so.
+
+        - The rows of a recorded file that holds all its rows several times count once.
+        - If all trials repeat the same answer, one answer for each prompt and group is left. All answers are kept if a
+          group would have too few single answers for a test.
+        - If each group has enough prompts, equal answers to one prompt count once; see `Copies`. Of a recorded
+          file, this needs a column of prompts: other rows with equal texts may be answers to different prompts.
+
+        Args:
+            with_copies: whether equal answers to one prompt are kept, and `observations_per_answer` is set instead; for
+                shares of answers, which an answer that is left out would change.
+        """
+        recorded = self.probe.responses is not None
+        if recorded and (times := answer_checks.times_copied(self._texts(rows := self._cells(unread=True)))) > 1:
+            once = self._only([cell[: len(cell) // times] for cell in rows]).without_repeats(with_copies=with_copies)
+            note = answer_checks.copied_rows_concern(len(self.answers) // times, times)
+            return replace(once, repetition=[note, *once.repetition])
+        cells = self._cells()
+        texts, asked = self._texts(cells), sum(map(len, cells))
+        of_marked = sum(self.marked[cell[0]] for cell in cells)
+        enough = min(of_marked, len(cells) - of_marked) >= answer_checks.MINIMUM_OBSERVATIONS
+        one_status = all(len({self.answers[index].status for index in cell}) == 1 for cell in cells)
+        if one_status and answer_checks.repeats(texts, self.probe.sampling.temperature):
+            concern = answer_checks.repeats_concern(len(cells), asked, enough=enough)
+            return replace(self._only([cell[:1] for cell in cells]) if enough else self, repetition=[concern])
+        if not enough or (recorded and any("prompt" not in answer.labels for answer in self.answers)):
+            return self
+        copies = answer_checks.Copies.of(texts)
+        unread = [index for index, answer in enumerate(self.answers) if answer.text is None]
+        kept = [[cell[place] for place in places] for cell, places in zip(cells, copies.kept, strict=True)]
+        if (observations := sum(map(len, kept))) == asked:
+            return self
+        if with_copies:
+            note = answer_checks.copies_concern(asked, round(asked * copies.observations_per_answer))
+            return replace(self, repetition=[note], observations_per_answer=copies.observations_per_answer)
+        return replace(self._only([*kept, unread]), repetition=[answer_checks.copies_concern(asked, observations)])
+
+    def _cells(self, *, unread: bool = False) -> list[list[int]]:
+        """Return the indices of the answers of each prompt and group; answers without text only if `unread` is set."""
+        cells: dict[tuple[tuple[str, str], ...], list[int]] = {}
+        for index, answer in enumerate(self.answers):
+            if unread or answer.text is not None:
+                cells.setdefault(tuple(sorted(answer.labels.items())), []).append(index)
+        return list(cells.values())
+
+    def _texts(self, cells: Sequence[Sequence[int]]) -> list[list[str]]:
+        return [[self.answers[index].text or "" for index in cell] for cell in cells]
+
+    def _only(self, cells: Iterable[Iterable[int]]) -> Groups:
+        """Return the groups with the answers at these indices only."""
+        indices = sorted(index for cell in cells for index in cell)
+        return replace(
+            self,
+            answers=tuple(self.answers[index] for index in indices),
+            marked=tuple(self.marked[index] for index in indices),
+            strata=tuple(self.strata[index] for index in indices),
+        )
+
+    def count(self, *statuses: Status) -> dict[str, int]:
+        """Return the number of answers that have one of these statuses, by group."""
+        counts = {self.marked_name: 0, self.unmarked_name: 0}
+        for answer, marked in zip(self.answers, self.marked, strict=True):
+            counts[self.marked_name if marked else self.unmarked_name] += answer.status in statuses
+        return counts
+
+    def one_sided(self) -> dict[str, int]:
+        """Return the strata in which only one group has usable answers, with the number of these answers."""
+        sides: dict[str, list[bool]] = {}
+        for answer, marked, stratum in zip(self.answers, self.marked, self.strata, strict=True):
+            if answer.usable:
+                sides.setdefault(stratum, []).append(marked)
+        return {stratum: len(marked) for stratum, marked in sides.items() if len({*marked}) == 1}
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """Return the names of the marked and of the unmarked group."""
+        return self.marked_name, self.unmarked_name
+
+    @property
+    def usable(self) -> dict[str, int]:
+        """Return the number of usable answers by group."""
+        return self.count(Status.OK)
+
+    @property
+    def missing(self) -> dict[str, int]:
+        """Return the number of missing answers, by group."""
+        return self.count(*MISSING)
+
+
+def is_compared(item: TextItem[Any], labels: Mapping[str, str]) -> bool:
+    """Return whether the labels belong to the item's marked group, or to the unmarked group of one of its axes."""
+    marked, unmarked = compared_labels(item)
+    return has_values(labels, marked) or any(labels[axis] == value for axis, value in unmarked.items())
+
+
+def groups_by_axis(item: TextItem[Any], answers: Answers) -> dict[str, Groups]:
+    """Return, for each axis, the answers of the marked group and of the unmarked group of that axis.
+
+    For example, Black women are compared with White people of all genders, and with men of all races. Strata are formed
+    by the prompt and by the axes that are not in the intersection.
+    """
+    marked, unmarked = compared_labels(item)
+    return {
+        axis: replace(
+            Groups.split(
+                item.probe,
+                [each for each in answers if has_values(each.labels, marked) or each.labels[axis] == value],
+                marked,
+                value,
+            ),
+            seed=item.seed,
+        )
+        for axis, value in unmarked.items()
+    }
+
+
+def require_common_strata(current: Groups, baseline: Groups) -> None:
+    """Raise `BaselineStale` if more than a fifth of a run's answers are in strata that the other run does not have."""
+    shared = {*current.strata} & {*baseline.strata}
+    for run in (current, baseline):
+        if sum(stratum in shared for stratum in run.strata) < SHARED_STRATA * len(run.strata):
+            raise BaselineStale(["list of prompts or strata"])
+
+
+def names_of(groups: Mapping[str, Groups]) -> tuple[str, str]:
+    """Return the name of the marked group, and the names of the unmarked groups of all axes as one text."""
+    first, *_ = groups.values()
+    return first.marked_name, ", ".join(each.unmarked_name for each in groups.values())
+
+
+def require_usable_answers(groups: Groups) -> None:
+    """Raise `NotMeasurable` if a group has too few usable answers; the message says why answers are missing."""
+    short = {name: n for name, n in groups.usable.items() if n < MINIMUM_DOCUMENTS}
+    if not short:
+        return
+    asked = len(groups.answers)
+    reasons = ", ".join(
+        f"{sum(groups.count(status).values())} {status.value}"
+        for status in MISSING
+        if sum(groups.count(status).values())
+    )
+    have = ", ".join(f"{n} for {name}" for name, n in short.items())
+    remedy = f"Check the missing answers: {reasons} (of {asked})" if reasons else "Raise `trials`, or add rows"
+    raise NotMeasurable(
+        f"too few usable answers ({have}); each group needs {MINIMUM_DOCUMENTS}. {remedy}.", unusable=bool(reasons)
+    )
+
+
+def sides_and_strata(groups: Groups, indices: Sequence[int]) -> tuple[Bools, Ints, tuple[str, ...]]:
+    """Return which of the answers at these indices are marked, their stratum numbers, and the names of all strata."""
+    names, strata = numbered([groups.strata[index] for index in indices])
+    return np.array([groups.marked[index] for index in indices], dtype=np.bool_), strata, names
+
+
+def comparable(groups: Groups) -> list[int]:
+    """Return the indices of the usable answers in strata that hold both groups.
+
+    Raises:
+        NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` such answers.
+    """
+    require_usable_answers(groups)
+    one_sided = groups.one_sided()
+    indices = [
+        index
+        for index, (answer, stratum) in enumerate(zip(groups.answers, groups.strata, strict=True))
+        if answer.usable and stratum not in one_sided
+    ]
+    _require_both_sides(groups, indices, one_sided)
+    return indices
+
+
+def sampled(groups: Groups) -> list[int]:
+    """Return the indices of the answers whose texts are compared: `comparable`, at most `MOST_DOCUMENTS` of each group.
+
+    A larger group is sampled at random, seeded by the item's id, so that each stratum keeps its share of the group. The
+    strata are drawn in one order for both groups: if each stratum has one answer of each group, whole strata are kept.
+
+    Raises:
+        NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` usable answers in strata that hold both groups.
+    """
+    indices = np.array(comparable(groups))
+    marked, strata, names = sides_and_strata(groups, indices.tolist())
+    if max(marked.sum(), (~marked).sum()) <= MOST_DOCUMENTS:
+        return list(indices.tolist())
+    random = resampling.generator(f"{groups.seed}/sample")
+    place, offset = random.permutation(len(names))[strata], random.random()
+    kept = []
+    for side in (np.flatnonzero(marked), np.flatnonzero(~marked)):
+        ordered = side[np.lexsort((random.random(len(side)), place[side]))]
+        size = min(len(side), MOST_DOCUMENTS)
+        kept.append(ordered[((np.arange(size) + offset) * len(side) / size).astype(np.int64)])
+    return list(indices[np.sort(np.concatenate(kept))].tolist())
+
+
+def _require_both_sides(groups: Groups, indices: Sequence[int], one_sided: Mapping[str, int]) -> None:
+    """Raise `NotMeasurable` if a group has too few answers in strata that hold both groups.
+
+    Args:
+        groups: all answers of the item.
+        indices: indices of the answers in strata that hold both groups.
+        one_sided: strata that hold only one group, with their numbers of answers.
+    """
+    marked = sum(groups.marked[index] for index in indices)
+    if min(marked, len(indices) - marked) >= MINIMUM_DOCUMENTS:
+        return
+    raise NotMeasurable(
+        f"only {marked} answers for {groups.marked_name} and {len(indices) - marked} for {groups.unmarked_name} are in "
+        f"strata that hold both groups; each group needs {MINIMUM_DOCUMENTS}. {len(one_sided)} strata hold only one "
+        f"group, such as {min(one_sided)!r}: check whether a `strata` column names the group",
+        permanent=not indices,
+    )
+
+
+# Words of two groups' texts: how often each group uses a word, which group uses it more, and the strongest words.
+#
+# The side of a word (the group that uses it more) always comes from counts, never from the sign of a weight: a word
+# that occurs together with other words can get a weight of either sign in a classifier.
+
+SIDES = ("marked", "unmarked")
+"""Names of the two groups in details."""
+SHOWN_WORDS = 10
+"""Number of words of each group that the details `top_words` and `function_words` show."""
+ROUNDING = 1e-12
+"""Largest weight that counts as 0, because of floating-point errors."""
+DECIMALS = 12
+"""Numbers are rounded to this many decimals before they are compared, because of floating-point errors."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Uses of words in the texts of two groups.
+
+    Attributes:
+        words: the words.
+        uses: (2, words) number of occurrences in the marked and in the unmarked group's texts.
+        texts: (2, words) number of the group's texts that contain the word.
+        rates: (2, words) occurrences of the word as a share of all words of the group's texts.
+        sizes: (2,) number of texts of each group.
+    """
+
+    words: Sequence[str]
+    uses: Ints
+    texts: Ints
+    rates: Floats
+    sizes: Ints
+
+    @classmethod
+    def of(cls, texts: Tokens, marked: Bools, words: Sequence[str]) -> Usage:
+        """Return the uses of these words.
+
+        Args:
+            texts: the texts.
+            marked: (texts,) whether the text belongs to the marked group.
+            words: words of the texts.
+        """
+        numbers = dict(zip(texts.vocabulary, range(len(texts.vocabulary)), strict=True))
+        columns = np.array([numbers[word] for word in words], dtype=np.int64)
+        uses, holding = texts.uses(marked)
+        totals = np.array([texts.lengths[side].sum() for side in (marked, ~marked)])
+        rates = uses[:, columns] / np.maximum(totals, 1)[:, None]
+        return cls(words, uses[:, columns], holding[:, columns], rates, np.array([marked.sum(), (~marked).sum()]))
+
+    @cached_property
+    def sides(self) -> Ints:
+        """Return the side of each word: 1 if the marked group uses it more, −1 if the unmarked group does, else 0.
+
+        A group uses a word more if the word has the higher rate in its texts or, if rates are equal, if a larger share
+        of its texts contains the word.
+        """
+        by_rate, by_share = (
+            np.sign(np.round(numbers[0] - numbers[1], DECIMALS)) for numbers in (self.rates, self.shares)
+        )
+        return np.asarray(np.where(by_rate == 0, by_share, by_rate), dtype=np.int64)
+
+    @property
+    def shares(self) -> Floats:
+        """Return the share of each group's texts that contain the word; shape (2, words)."""
+        return np.asarray(self.texts / self.sizes[:, None])
+
+    def signed(self, strengths: Floats) -> Floats:
+        """Return the sizes of the words' numbers: above 0 for the marked group's words, below 0 for the unmarked's."""
+        return np.asarray(self.sides * np.abs(strengths))
+
+    def rows(
+        self, statistic: str, strengths: Floats, names: tuple[str, str], significant: Collection[str] | None = None
+    ) -> list[dict[str, Json]]:
+        """Return a row of the exported word table for each word, the largest number first.
+
+        Args:
+            statistic: name of the statistic that `strengths` are.
+            strengths: (words,) numbers; their signs do not matter, see `signed`.
+            names: names of the marked and of the unmarked group.
+            significant: the significant words; `None` if words are not tested individually.
+        """
+        values = self.signed(strengths)
+        return [
+            {
+                "word": self.words[index],
+                "side": {1: names[0], -1: names[1]}.get(int(self.sides[index])),
+                "statistic": statistic,
+                "value": float(values[index]) + 0.0,  # no -0.0
+                "significant": None if significant is None else self.words[index] in significant,
+                **dict(zip(SIDES, names, strict=True)),
+                **{
+                    f"{name}_{side}": numbers[group, index].item()
+                    for name, numbers in (("uses", self.uses), ("texts", self.texts), ("share", self.shares))
+                    for group, side in enumerate(SIDES)
+                },
+            }
+            for index in order_by_strength(self.words, np.abs(values))
+        ]
+
+
+def strongest_words(words: Sequence[str], weights: Floats, language: Language) -> dict[str, Json]:
+    """Return the details `top_words`, `function_words` and `function_word_share`.
+
+    `top_words` and `function_words` hold the content words and the function words (such as "the") with the largest
+    weights for each group, the strongest first. `function_word_share` is the share of function words in the sum of all
+    absolute weights.
+
+    Args:
+        words: the vocabulary.
+        weights: (words,) weights, above 0 for words of the marked group, below 0 for words of the unmarked group.
+        language: language of the words.
+    """
+    function = np.array([language.is_function_word(word) for word in words], dtype=np.bool_)
+    strength = np.abs(weights)
+    return {
+        "top_words": _strongest(words, np.where(function, 0.0, weights)),
+        "function_words": _strongest(words, np.where(function, weights, 0.0)),
+        "function_word_share": float(strength[function].sum() / strength.sum()) if strength.any() else 0.0,
+    }
+
+
+def _strongest(words: Sequence[str], weights: Floats) -> dict[str, list[dict[str, Json]]]:
+    """Return the words with the largest weights for each group; see `strongest_words`."""
+    return {
+        side: [
+            {"word": words[index], "weight": float(strength[index])}
+            for index in order_by_strength(words, strength)[:SHOWN_WORDS]
+            if strength[index] > ROUNDING
+        ]
+        for side, strength in zip(SIDES, (weights, -weights), strict=True)
+    }
+
+
+def order_by_strength(words: Sequence[str], strength: Floats) -> Ints:
+    """Return the indices of the words by decreasing strength, and in alphabetical order if strengths are equal."""
+    return np.lexsort((np.asarray(words), -np.round(strength, DECIMALS))).astype(np.int64)
+
+
+# The language of measured texts, in the details of a measurement; English is not named.
+
+
+def language_details(probe: Probe) -> dict[str, Json]:
+    """Return the detail `languages`: the codes of the probe's languages; empty if the only language is English."""
+    return {} if probe.language.codes == ENGLISH.codes else {"languages": list(probe.language.codes)}
+
+
+def language_of(details: Mapping[str, Json]) -> Language:
+    """Return the language of a measurement's texts; words that the probe adds to the language are not included."""
+    return language(*details.get("languages", ENGLISH.codes))

@@ -1,0 +1,501 @@
+"""Audits `flip_rate` and `flip_direction`: records whose answer changes if one attribute is flipped."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import combinations
+
+import numpy as np
+
+from pytest_fairness.audits import record_decisions
+from pytest_fairness.audits.base import Example
+from pytest_fairness.audits.info import AuditInfo, Direction, cohens_h
+from pytest_fairness.audits.record_decisions import (
+    SHOWN_TEXT,
+    DecisionSettings,
+    Draws,
+    RecordAnswers,
+    RecordAudit,
+    RecordItem,
+)
+from pytest_fairness.audits.record_numbers import ShownValueAudit
+from pytest_fairness.audits.unit_audit import UnitTable, complete_rows
+from pytest_fairness.errors import BaselineStale
+from pytest_fairness.probes.counterfactual import AGAIN, FLIPPED, OWN, CounterfactualProbe
+from pytest_fairness.probes.counterfactual_records import Flip
+from pytest_fairness.records import Answer, Answers, Concern, Json, Measurement
+from pytest_fairness.stats import intervals, resampling
+from pytest_fairness.stats.resampling import Floats
+from pytest_fairness.stats.unit_statistics import SignedShareGap
+from pytest_fairness.stats.unit_tables import SIGNS, ShareDifference, UnitStatistic
+
+# Audit `flip_rate`: share of records whose answer changes if one attribute is flipped.
+
+LARGEST_IMBALANCE = 0.1
+"""Largest difference of the share of records with one value from equal shares, if only own prompts are repeated."""
+
+
+class FlipRate(RecordAudit[DecisionSettings]):
+    """Share of answers that change if a record is flipped, minus the share that change on repetition; −1..1.
+
+    The shares are means over records. Each prompt has at least two answers: those of its trials or, with a single
+    trial, the answer to a repetition. The first share is over all pairs of an answer about the unchanged and one about
+    the flipped record, the second over all pairs of two answers to the same prompt, half of them about the unchanged
+    record. A system that gives the positive answer with the probabilities p and q has the expected value (p − q)², for
+    each number of answers and whichever of the values the records have.
+
+    If only the prompts about unchanged records were repeated, as in a file, the expected value is (q − p)(1 − 2p), with
+    p for the record's own value. This is (p − q)² only on average over equally many records with each value.
+    """
+
+    info = AuditInfo(
+        name="flip_rate",
+        title="Decisions that change with one attribute",
+        question="Does the answer change when only one attribute of a record is flipped?",
+        formula="mean over records of (share of pairs of answers that differ if the record is flipped − share of pairs "
+        "that differ if the same prompt is repeated)",
+        meaning="0 = flipping changes no more answers than repeating the prompt.",
+        source="Kusner, Loftus, Russell and Silva 2017, “Counterfactual Fairness”; McNemar 1947",
+        better=Direction.LOWER,
+        tolerance=0.05,
+        value_range=(-1, 1),
+        worst=1,
+        limit_range=(0, 1),
+        charts={"flips": "flips"},
+        effect=cohens_h(
+            "the shares of answers that change when a record is flipped, and when the prompt is repeated",
+            lambda measurement: [measurement.details["share"], measurement.details["floor"] or 0.0],
+        ),
+    )
+    version = 4
+    settings_model = DecisionSettings
+    usable = "have answers to all their prompts"
+    forms = (OWN, AGAIN, FLIPPED)
+    paired = True
+
+    def table(self, item: RecordItem[DecisionSettings], answers: Answers) -> UnitTable:
+        """Return two shares for each record: answers that change with a flip, and answers that change on repetition."""
+        flip = item.probe.flips[item.labels["attribute"]]
+        answered = record_decisions.by_record(answers)
+        repeats = Repeats.of(answered.values())
+        records = {
+            name: record_change(own, item.probe.positive, flip.attribute, flip.values, repeats)
+            for name, own in answered.items()
+        }
+        n, missing = record_decisions.counts(
+            flip.values, ((record_decisions.shown_value(answer, flip.attribute), answer) for answer in answers)
+        )
+        rows = np.array([[record.changed, record.again] for record in records.values()])
+        rows = rows.astype(np.float64).reshape(-1, 2)
+        trials = 1 + max((answer.trial for answer in answers), default=0)
+        complete = [
+            record for record, is_complete in zip(records.values(), complete_rows(rows), strict=True) if is_complete
+        ]
+        return UnitTable(
+            units=tuple(records),
+            columns=("changed when flipped", "changed when the prompt is repeated"),
+            rows=rows,
+            n=n,
+            missing=missing,
+            step=1 / (len(complete) * trials * (len(flip.values) - 1)) if complete else 0.0,
+            least_error=intervals.least_difference_error(len(complete)),
+            details={
+                **shares(complete, repeats),
+                "own_values": {
+                    value: sum(record.labels[flip.attribute] == value for record in complete) for value in flip.values
+                },
+                "positive": item.probe.positive,
+                **directions(complete, flip.attribute, flip.values),
+                **change_with_other_fields(item.probe, flip, complete),
+                "flips": (flips := changed_answers(item.probe, flip, complete)),
+                "examples": [flip_example(flip) for flip in flips],
+                **record_decisions.judge_details(item.probe, answers),
+            },
+        )
+
+    def comparable(
+        self, item: RecordItem[DecisionSettings], current: Answers, baseline: Answers
+    ) -> tuple[Answers, Answers]:
+        """Return the answers of both runs, cut to equal numbers for each prompt if they repeated different prompts.
+
+        Raises:
+            BaselineStale: a run did not repeat flipped prompts, and the records' own values are too unequal.
+        """
+        repeats = {Repeats.of(record_decisions.by_record(run).values()) for run in (current, baseline)}
+        if len(repeats) == 1:
+            return current, baseline
+        current, baseline = record_decisions.at_equal_draws(current, baseline)
+        if any(_is_one_sided(self.table(item, run).details) for run in (current, baseline)):
+            part = (
+                "number of answers to each flipped prompt (one of the runs has a single answer, which is enough only "
+                "for records whose own values are equally frequent)"
+            )
+            raise BaselineStale([part])
+        return current, baseline
+
+    def concerns(self, item: RecordItem[DecisionSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
+        """Return the concerns of `UnitAudit.concerns`, and a concern if the records' own values affect the value."""
+        concerns = super().concerns(item, answers, measurement)
+        if _is_one_sided(measurement.details):
+            found = ", ".join(f"{count} {value}" for value, count in measurement.details["own_values"].items())
+            message = (
+                "only prompts about unchanged records have two answers, and the records' own values are unequally "
+                f"frequent ({found}), so that the value may be far above or below the true one. Add a second answer to "
+                "each flipped prompt, or as many records with each value"
+            )
+            concerns.append(Concern("one_sided_repeats", message, withholds="verdict"))
+        return concerns
+
+    def statistic(self, columns: int) -> UnitStatistic:
+        """Return the statistic: share of answers that change with a flip, minus the share that change on repetition."""
+        return ShareDifference()
+
+    def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
+        """Return the p-value of a sign-flip test (null hypothesis: flipping changes no more answers than repeating)."""
+        rows = table.rows[table.complete]
+        return resampling.sign_flip(rows[:, 0] - rows[:, 1], SIGNS, random)
+
+    def change_details(
+        self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
+    ) -> dict[str, Json]:
+        """Return details: each run's shares of changed answers, and records with more changes than in the baseline."""
+        return record_decisions.changed_columns_and_records(
+            table, units, current, baseline, current[:, 0] - baseline[:, 0]
+        )
+
+    def describe(self, measurement: Measurement) -> str:
+        """Return a phrase with the value, and the shares of answers that change with a flip and on repetition."""
+        details = measurement.details
+        floor = details["floor"]
+        again = "; no prompt was repeated" if floor is None else f", {floor:.1%} when the prompt is repeated"
+        shares = f"{details['share']:.1%} of answers about {details['records']} records change with a flip{again}"
+        return f"flip rate {measurement.value:.3g} ({shares})"
+
+    def examples(
+        self, item: RecordItem[DecisionSettings], measurement: Measurement, answers: Answers
+    ) -> list[list[Example]]:
+        """Return the answers about the unchanged and about a flipped record, for the records that change most."""
+        records = [flip["record"] for flip in measurement.details["flips"]]
+        return record_decisions.side_by_side(records, item.labels["attribute"], answers)
+
+
+def _is_one_sided(details: Mapping[str, Json]) -> bool:
+    """Return whether the value depends on which values of the attribute the records have; see `FlipRate`.
+
+    This is the case if only own prompts were repeated, repetitions differ, and a value is too frequent or too rare.
+    """
+    if details.get("repeated") != Repeats.OWN or not details["floor"]:
+        return False
+    own_values: list[int] = [*details["own_values"].values()]
+    return max(abs(count / sum(own_values) - 1 / len(own_values)) for count in own_values) > LARGEST_IMBALANCE
+
+
+# Records whose answer changes if one attribute is flipped: counts by value, and other fields that change.
+
+SHOWN_FLIPS = 200
+"""Largest number of changed records in the details."""
+
+
+class Repeats(StrEnum):
+    """Prompts to which a run has at least two answers."""
+
+    ALL = "own and flipped prompts"
+    OWN = "own prompts"
+    NONE = "no prompts"
+
+    @classmethod
+    def of(cls, records: Collection[RecordAnswers]) -> Repeats:
+        """Return the prompts that were asked at least twice for at least half of the records."""
+        own = sum(len(record.own) > 1 for record in records)
+        all_prompts = sum(
+            len(record.own) > 1 and all(len(draws) > 1 for draws in record.flipped.values()) for record in records
+        )
+        return cls.ALL if 2 * all_prompts >= len(records) else cls.OWN if 2 * own >= len(records) else cls.NONE
+
+
+@dataclass(frozen=True)
+class RecordChange:
+    """Changes of the answers about one record if an attribute is flipped, and if a prompt is repeated.
+
+    Attributes:
+        labels: labels of the record's answers.
+        changed: share of the pairs of an answer about the unchanged and an answer about the flipped record that differ;
+            NaN if, for one of the attribute's other values, there is no such pair of usable answers.
+        again: share of the pairs of two answers to the same prompt that differ; 0 if no prompt was repeated, and NaN if
+            a repeated prompt has fewer than two usable answers. Half of this share is that of the own prompt, and half
+            that of the flipped prompts, if these were repeated.
+        towards: for each other value of the attribute, the share of positive answers about the unchanged record minus
+            the share about the flipped record.
+        example: answer about the unchanged record, a different answer about the flipped record, and the attribute's
+            value after the flip; `None` if no answer changed.
+    """
+
+    labels: Mapping[str, str]
+    changed: float
+    again: float
+    towards: Mapping[str, float]
+    example: tuple[Answer, Answer, str] | None
+
+
+def record_change(
+    answered: RecordAnswers, positive: str, attribute: str, values: Sequence[str], repeats: Repeats
+) -> RecordChange:
+    """Return the changes of the answers about one record.
+
+    Args:
+        answered: answers about the record.
+        positive: text of the positive answer.
+        attribute: name of the flipped attribute.
+        values: all values of the attribute.
+        repeats: the prompts that were repeated.
+    """
+    own = _usable(answered.own)
+    flipped = {
+        value: _usable(answered.flipped.get(value, {})) for value in values if value != answered.labels[attribute]
+    }
+    before, after = _contents(own), {value: _contents(answers) for value, answers in flipped.items()}
+    again = 0.0 if repeats is Repeats.NONE else _difference_of_repeats(before)
+    if repeats is Repeats.ALL:
+        again = (again + statistics.fmean(map(_difference_of_repeats, after.values()))) / 2
+    pairs = ((first, second, value) for value in flipped for first in own for second in flipped[value])
+    return RecordChange(
+        labels=answered.labels,
+        changed=statistics.fmean(_difference(before, contents) for contents in after.values()),
+        again=again,
+        towards={
+            value: before[positive] / len(own) - contents[positive] / contents.total()
+            for value, contents in after.items()
+            if own and contents
+        },
+        example=next((pair for pair in pairs if pair[0].content != pair[1].content), None),
+    )
+
+
+def _usable(draws: Draws) -> list[Answer]:
+    return [draws[draw] for draw in sorted(draws) if draws[draw].usable]
+
+
+def _contents(answers: Iterable[Answer]) -> Counter[str]:
+    return Counter(answer.content for answer in answers)
+
+
+def _difference(first: Counter[str], second: Counter[str]) -> float:
+    """Return the share of the pairs of an answer of each side that differ; NaN without pairs."""
+    pairs = first.total() * second.total()
+    return 1 - sum(count * second[content] for content, count in first.items()) / pairs if pairs else math.nan
+
+
+def _difference_of_repeats(answers: Counter[str]) -> float:
+    """Return the share of the pairs of two of the answers that differ; NaN without pairs."""
+    pairs = answers.total() * (answers.total() - 1)
+    return 1 - sum(count * (count - 1) for count in answers.values()) / pairs if pairs else math.nan
+
+
+def shares(records: Sequence[RecordChange], repeats: Repeats) -> dict[str, Json]:
+    """Return the mean share of a record's answers that change if the record is flipped, with Wilson's interval.
+
+    The detail `floor` is the mean share of answers that change if a prompt is repeated; `None` if no prompt is
+    repeated. The result is empty without records.
+
+    Args:
+        records: records without missing answers.
+        repeats: the prompts that were repeated.
+    """
+    if not records:
+        return {}
+    changed = sum(record.changed for record in records)
+    return {
+        "share": changed / len(records),
+        "share_interval": list(intervals.wilson(changed, len(records), intervals.quantile(0.975))),
+        "floor": None if repeats is Repeats.NONE else statistics.fmean(record.again for record in records),
+        "repeated": repeats.value,
+    }
+
+
+def directions(records: Sequence[RecordChange], attribute: str, values: Sequence[str]) -> dict[str, Json]:
+    """Return, for each pair of values, how many records get more positive answers with each value, and McNemar's test.
+
+    The p-values are adjusted for all pairs by Holm's method. The entries of the pair with the smallest p-value are
+    repeated at the top level of the result. The result is empty if no pair of values has answers.
+
+    Args:
+        records: records without missing answers.
+        attribute: name of the flipped attribute.
+        values: all values of the attribute.
+    """
+    tested: list[tuple[float, float, dict[str, Json]]] = []
+    for first, second in combinations(values, 2):
+        own = [
+            record.towards[other] * sign
+            for record in records
+            for value, other, sign in ((first, second, 1), (second, first, -1))
+            if record.labels[attribute] == value and other in record.towards
+        ]
+        if own:
+            one_way, other_way = sum(sign > 0 for sign in own), sum(sign < 0 for sign in own)
+            directional = statistics.fmean(own)
+            pair = {"values": [first, second], "records": len(own), "directional": directional}
+            p_value = resampling.mcnemar(one_way, other_way, two_sided=True)
+            tested.append((p_value, -abs(directional), {**pair, "n10": one_way, "n01": other_way}))
+    if not tested:
+        return {}
+    adjusted = resampling.holm([p_value for p_value, _, _ in tested])
+    pairs = [{**pair, "mcnemar_p": p_value} for p_value, (_, _, pair) in zip(adjusted, tested, strict=True)]
+    strongest = pairs[min(range(len(tested)), key=lambda place: tested[place][:2])]
+    return {**strongest, "records": len(records), "pairs": pairs}
+
+
+def change_with_other_fields(
+    probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]
+) -> dict[str, Json]:
+    """Return two shares of changed answers: for records whose flip changes other fields too, and for all other records.
+
+    For example, a flip of the sex may also change "Husband" to "Wife". The result is empty if flips change no other
+    fields, or if the probe reads its answers from a file (key `responses`).
+    """
+    if not flip.dependents or probe.responses is not None:
+        return {}
+    fields_of = {record.id: record.fields for record in probe.records}
+    groups: dict[str, list[float]] = {"along": [], "alone": []}
+    for record in records:
+        fields = fields_of.get(record.labels["record"])
+        if fields is not None:
+            others = flip.others(record.labels[flip.attribute])
+            moved = any(len(_differing_fields(fields, flip.apply(fields, other))) > 1 for other in others)
+            groups["along" if moved else "alone"].append(record.changed)
+    return {
+        "by_edit": {
+            name: {"records": len(shares), "share": statistics.fmean(shares) if shares else None}
+            for name, shares in groups.items()
+        }
+    }
+
+
+def _differing_fields(fields: Mapping[str, str], other: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return the fields that differ, each with its value in both records."""
+    return {name: [fields.get(name, ""), value] for name, value in other.items() if fields.get(name) != value}
+
+
+def changed_answers(probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]) -> list[dict[str, Json]]:
+    """Return at most `SHOWN_FLIPS` records whose answers changed, the largest change first, for reports."""
+    fields_of = {record.id: record.fields for record in probe.records}
+    details = []
+    for record in sorted(records, key=lambda record: (-record.changed, record.labels["record"])):
+        if record.example is None:
+            continue
+        own, flipped, value = record.example
+        fields = fields_of.get(record.labels["record"], flip.fields_of(record.labels[flip.attribute]))
+        details.append(
+            {
+                "record": record.labels["record"],
+                "share": record.changed,
+                "fields": _differing_fields(fields, flip.apply(fields, value)),
+                "answers": [own.content, flipped.content],
+                "texts": [(own.text or "")[:SHOWN_TEXT], (flipped.text or "")[:SHOWN_TEXT]],
+            }
+        )
+    return details[:SHOWN_FLIPS]
+
+
+def flip_example(flip: Mapping[str, Json]) -> dict[str, Json]:
+    """Return a changed record as an example for reports; `flip` is one of the entries of `changed_answers`."""
+    edits = ", ".join(f"{name} {before} to {after}" for name, (before, after) in flip["fields"].items())
+    return {"group": f"record {flip['record']}, {edits}", "text": " / ".join(flip["texts"])}
+
+
+# Audit `flip_direction`: share of positive answers for one attribute value minus the share for another value.
+
+
+class FlipDirection(ShownValueAudit[DecisionSettings]):
+    """Share of positive answers for one value minus the share for another value, over the same records; −1..1.
+
+    Each record is shown with each value of the attribute. A system that answers at random, with the same probability
+    for all values, has the value 0 on average. If the attribute has more than two values, the audit compares the two
+    values whose shares differ most, in the probe's order. A result above 0 means that the first of these two values
+    gets the positive answer more often.
+    """
+
+    info = AuditInfo(
+        name="flip_direction",
+        title="Decisions that favour one value",
+        question="Does one value of an attribute get the positive answer more often, for the same records?",
+        formula="P(positive | shown as A) − P(positive | shown as B), paired by record",
+        meaning="−1 to 1; 0 = equal shares, also for a system that answers at random. Above 0 = A is favoured.",
+        source="Kusner, Loftus, Russell and Silva 2017, “Counterfactual Fairness”; the paired sign-flip test of "
+        "Fisher 1935",
+        better=Direction.ZERO,
+        tolerance=0.05,
+        value_range=(-1, 1),
+        worst=1,
+        limit_range=(0, 1),
+        effect=cohens_h(
+            "the shares of positive answers for the two values that differ most",
+            lambda measurement: [each["mean"] for each in measurement.details["positive_share"].values()],
+        ),
+    )
+    version = 3
+    settings_model = DecisionSettings
+    forms = (OWN, AGAIN, FLIPPED)
+
+    def uses(self, item: RecordItem[DecisionSettings], labels: Mapping[str, str]) -> bool:
+        """Return whether the item needs the answers with these labels; see `RecordAudit.uses`.
+
+        Answers to repeated prompts are used if they cost no further request: if `flip_rate` needs them.
+        """
+        asked = item.probe.responses is None and "flip_rate" not in item.probe.audits
+        return not (asked and labels["form"] == AGAIN) and super().uses(item, labels)
+
+    def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
+        """Return 1 for the positive answer and 0 for any other answer."""
+        return float(answer.content == probe.positive)
+
+    def table_of(self, item: RecordItem[DecisionSettings], answers: Answers, table: UnitTable) -> UnitTable:
+        """Return the table of shares of positive answers; see `ShownValueAudit.table_of`."""
+        complete = int(table.complete.sum())
+        trials = 1 + max((answer.trial for answer in answers), default=0)
+        return replace(
+            table,
+            step=1 / (complete * trials) if complete else 0.0,
+            least_error=intervals.least_difference_error(complete),
+            details={"positive": item.probe.positive, **table.details},
+        )
+
+    def statistic(self, columns: int) -> UnitStatistic:
+        """Return the statistic: the difference between the two shares that differ most; see `ShownValueAudit`."""
+        return SignedShareGap(columns)
+
+    def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
+        """Return the details of `ShownValueAudit`, the shares of positive answers, and the numbers `n10` and `n01`.
+
+        `n10` and `n01` count the records that get more positive answers with the first or with the second of the two
+        compared attribute values.
+        """
+        rows = table.rows[table.complete]
+        first, second = self.compared_columns(rows.mean(axis=0))
+        return {
+            **super().value_details(table, random),
+            "positive_share": {
+                name: {
+                    "mean": float(share),
+                    "interval": list(intervals.wilson(float(share) * len(rows), len(rows), intervals.quantile(0.975))),
+                }
+                for name, share in zip(table.columns, rows.mean(axis=0), strict=True)
+            },
+            "n10": int((rows[:, first] > rows[:, second]).sum()),
+            "n01": int((rows[:, first] < rows[:, second]).sum()),
+        }
+
+    def describe(self, measurement: Measurement) -> str:
+        """Return the value and the two shares as a phrase."""
+        details = measurement.details
+        first, second = details["values"]
+        share = {value: f"{details['positive_share'][value]['mean']:.1%}" for value in details["values"]}
+        return (
+            f"difference {measurement.value:.3g} (of the same {details['records']} records, {share[first]} get "
+            f"{details['positive']!r} if shown as {first} and {share[second]} if shown as {second})"
+        )

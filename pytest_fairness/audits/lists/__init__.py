@@ -1,1 +1,0 @@
-"""Audits of recommended lists: comparison of the values of an attribute."""

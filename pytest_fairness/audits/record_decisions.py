@@ -1,0 +1,595 @@
+"""Base classes of audits of decisions about records: answers by record, and gaps between groups of records."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import numpy as np
+
+from pytest_fairness.audits.base import AuditItem, Example, SettingsT
+from pytest_fairness.audits.info import Finding, axis_of, cohens_h, details_of, shortened
+from pytest_fairness.audits.unit_audit import (
+    MINIMUM_UNITS,
+    Intersection,
+    UnitAudit,
+    UnitTable,
+    complete_rows,
+    merged_rows,
+)
+from pytest_fairness.errors import NotMeasurable, counted
+from pytest_fairness.probes import prompts
+from pytest_fairness.probes.counterfactual import AGAIN, FLIPPED, OWN, CounterfactualProbe
+from pytest_fairness.probes.field_types import AuditSettings
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
+from pytest_fairness.stats import gaps, intervals
+from pytest_fairness.stats.resampling import Floats, Ints, number_or_none
+from pytest_fairness.stats.unit_statistics import Cell, ShareGap
+
+# Base class of audits of decisions about records, and the answers grouped by record.
+
+RecordItem = AuditItem[CounterfactualProbe, SettingsT]
+"""An item of an audit of decisions about records."""
+
+Draws = dict[tuple[bool, int], Answer]
+"""Answers to one prompt, by whether the prompt is a repetition, and by trial number."""
+
+SHOWN_DISPUTES = 10
+"""Maximum number of answers with different votes of the judge model in the details."""
+SHOWN_MOVED = 20
+"""Largest number of records with changed answers in the details."""
+SHOWN_CONTRIBUTORS = 3
+"""Number of records that a verdict names."""
+SHOWN_TEXT = 200
+"""Number of characters to which the details shorten an answer."""
+
+
+@dataclass
+class RecordAnswers:
+    """The answers about one record.
+
+    Attributes:
+        labels: labels of the first answer.
+        own: answers about the unchanged record.
+        flipped: answers about the flipped record, by the value to which it was flipped.
+    """
+
+    labels: Mapping[str, str]
+    own: Draws = field(default_factory=dict)
+    flipped: dict[str, Draws] = field(default_factory=dict)
+
+
+def by_record(answers: Iterable[Answer]) -> dict[str, RecordAnswers]:
+    """Return the answers of one item, grouped by record and sorted by the records' names."""
+    records: dict[str, RecordAnswers] = {}
+    for answer in answers:
+        labels = answer.labels
+        answered = records.setdefault(labels["record"], RecordAnswers(labels))
+        draws = answered.flipped.setdefault(labels["to"], {}) if "to" in labels else answered.own
+        draws[_draw(answer)] = answer
+    return {record: records[record] for record in sorted(records)}
+
+
+def _draw(answer: Answer) -> tuple[bool, int]:
+    return answer.labels["form"] == AGAIN, answer.trial
+
+
+class DecisionSettings(AuditSettings):
+    """Settings of an audit of answers that are choices: only the settings that every audit has."""
+
+    needs: ClassVar[str] = "choices"
+
+
+class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
+    """Base class of audits of decisions about records, with one item for each attribute that is flipped.
+
+    Class attributes:
+        forms: kinds of answers that are measured: `OWN` (unchanged record), `AGAIN` (repeated prompts), `FLIPPED`.
+        linear: whether the value for two groups is a difference between, or a ratio of, two means over answers, so that
+            a baseline with more trials is used as a whole.
+        paired: whether a record is measured only if it has answers for all values of the attribute.
+    """
+
+    kind = "counterfactual"
+    counted = "records"
+    closed_answers = True
+    usable = "have all their answers"
+    forms: ClassVar[tuple[str, ...]] = (OWN,)
+    linear: ClassVar[bool] = True
+    paired: ClassVar[bool] = False
+
+    def items(self, probe: CounterfactualProbe, settings: SettingsT) -> list[RecordItem[SettingsT]]:
+        """Return one item for each attribute that the probe flips."""
+        return [AuditItem(probe, self.info.name, name, {"attribute": name}, settings) for name in probe.flips]
+
+    def uses(self, item: RecordItem[SettingsT], labels: Mapping[str, str]) -> bool:
+        """Return whether the labels belong to an answer that the item needs.
+
+        The answer must have one of the audit's `forms`, and its record must have a value of the item's attribute. An
+        answer about a flipped record must belong to a flip of this attribute.
+        """
+        attribute = item.labels["attribute"]
+        return (
+            labels["form"] in self.forms
+            and labels.get(attribute) in item.probe.flips[attribute].values
+            and labels.get("attribute", attribute) == attribute
+        )
+
+    def unread_shares(
+        self, measurement: Measurement, n: Mapping[str, int], missing: Mapping[str, int]
+    ) -> dict[str, float]:
+        """Return the share of each group or, if records are paired, the largest share of incomplete records."""
+        shares = super().unread_shares(measurement, n, missing)
+        return {"records": min(1.0, sum(shares.values()))} if self.paired else shares
+
+    def intersection(self, item: RecordItem[SettingsT], table: UnitTable) -> Intersection | None:
+        """Return the attributes that the item combines; `None` for a single one. See `UnitAudit.intersection`."""
+        flip = item.probe.flips[item.labels["attribute"]]
+        return Intersection(tuple(part.attribute for part in flip.parts), flip.cells) if flip.parts else None
+
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return how many records get the positive answer more often with each of the two compared attribute values.
+
+        The result is empty if the audit does not count these records.
+        """
+        details = measurement.details
+        if details.get("n10") is None:
+            return {}
+        first, second = details["values"][:2]
+        return {f"records in favour of {first}": details["n10"], f"records in favour of {second}": details["n01"]}
+
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+        """Return a phrase with the numbers of records that favour each compared value, and records that became worse.
+
+        A record favours the attribute value with which it gets more positive answers. If no record favours a value, the
+        phrase is left out. Records are named only if the audit's value became worse.
+        """
+        details, contributors = measurement.details, []
+        if details.get("n10") or details.get("n01"):
+            first, second = details["values"][:2]
+            test = f"; McNemar p = {details['mcnemar_p']:.2g}" if "mcnemar_p" in details else ""
+            contributors.append(
+                f"the answer {details['positive']!r} more often as {first} ({counted(details['n10'], 'record')}) than "
+                f"as {second} ({counted(details['n01'], 'record')}{test})"
+            )
+        moved = comparison.details.get("moved_records", []) if comparison is not None and comparison.value > 0 else []
+        return [*contributors, *(f"record {record}" for record in moved[:SHOWN_CONTRIBUTORS])]
+
+    def finding(self, result: ItemResult) -> Finding:
+        """Return the finding that decisions depend on the attribute; see `Audit.finding`."""
+        axis, details = axis_of(result), details_of(result)
+        description = f"Decisions depend on {axis}."
+        if details.get("n10") is not None:
+            first, second = map(shortened, details["values"])
+            description += (
+                f" {details['n10']} records get the positive answer more often as {first} than as {second}; "
+                f"{details['n01']} records get it more often as {second}."
+            )
+        return Finding(
+            description,
+            f"Decide by the other facts of the record only. Give the same answer for every {axis}, even if the "
+            "record only hints at it.",
+            trainable=True,
+        )
+
+    def comparable(self, item: RecordItem[SettingsT], current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
+        """Return the answers of both runs, cut to the same number of trials unless the audit's change is linear.
+
+        The difference between two means has the same expected value for each number of trials. The largest of several
+        differences becomes smaller with more trials.
+        """
+        if self.linear and len(item.probe.flips[item.labels["attribute"]].values) == 2:
+            return current, baseline
+        return at_equal_draws(current, baseline)
+
+
+def at_equal_draws(current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
+    """Return the answers of both runs, cut to the same number of answers to each own and to each flipped prompt."""
+    kept: list[set[tuple[bool, tuple[bool, int]]]] = [set(), set()]
+    for flipped in (False, True):
+        draws = [
+            sorted({_draw(answer) for answer in run if ("to" in answer.labels) == flipped})
+            for run in (current, baseline)
+        ]
+        for own, found in zip(kept, draws, strict=True):
+            own.update((flipped, draw) for draw in found[: min(map(len, draws))])
+    first, second = (
+        [answer for answer in run if ("to" in answer.labels, _draw(answer)) in own]
+        for run, own in zip((current, baseline), kept, strict=True)
+    )
+    return first, second
+
+
+def changed_columns_and_records(
+    table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats, change: Floats
+) -> dict[str, Json]:
+    """Return the mean of each column in both runs, and the records that became worse, the largest worsening first.
+
+    Args:
+        table: table of this run, for the names of the columns.
+        units: names of the records that are complete in both runs.
+        current, baseline: (records, columns) shares in the two runs.
+        change: (records,) change of each record; above 0 if the record became worse.
+    """
+    more = change.tolist()
+    order = sorted((row for row, size in enumerate(more) if size > 0), key=lambda row: (-more[row], units[row]))
+    shares = [
+        {"value": name, "now": float(current[:, column].mean()), "then": float(baseline[:, column].mean())}
+        for column, name in enumerate(table.columns)
+    ]
+    return {"moved": shares, "moved_records": [units[row] for row in order[:SHOWN_MOVED]]}
+
+
+def judge_details(probe: CounterfactualProbe, answers: Answers) -> dict[str, Json]:
+    """Return details of the judge model: its name, its prompt and its votes; empty without a judge model."""
+    judged = [answer for answer in answers if answer.judged]
+    if probe.reading.judging is None or not judged:
+        return {}
+    disputed = sorted(
+        ((answer.text or "")[:SHOWN_TEXT], list(answer.judged.votes))
+        for answer in judged
+        if answer.judged and len({*answer.judged.votes}) > 1
+    )
+    return {
+        "judge": {
+            "model": ", ".join(sorted({answer.judged.by for answer in judged if answer.judged})),
+            "prompt": prompts.filled_judge_prompt(probe.reading.judging, "ANSWER"),
+            "votes": probe.reading.judging.votes,
+            "answers": len(judged),
+            "disagreements": len(disputed),
+            "disputed": [{"text": text, "votes": votes} for text, votes in disputed[:SHOWN_DISPUTES]],
+        }
+    }
+
+
+def counts(groups: Sequence[str], pairs: Iterable[tuple[str, Answer]]) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the numbers of usable and of missing answers, each by group; `pairs` holds each answer with its group."""
+    usable, missing = Counter[str](), Counter[str]()
+    for group, answer in pairs:
+        (usable if answer.usable else missing)[group] += 1
+    return {group: usable[group] for group in groups}, {group: missing[group] for group in groups}
+
+
+def shown_value(answer: Answer, attribute: str) -> str:
+    """Return the attribute's value in the prompt of the answer."""
+    return answer.labels["to"] if "to" in answer.labels else answer.labels[attribute]
+
+
+def side_by_side(records: Iterable[str], attribute: str, answers: Answers) -> list[list[Example]]:
+    """Return pairs of different answers: about an unchanged record, and about the same record after a flip.
+
+    A record has at most one pair.
+    """
+    of_record: dict[str, dict[tuple[str, int], list[Answer]]] = {}
+    for answer in answers:
+        if answer.usable:
+            draws = of_record.setdefault(answer.labels["record"], {})
+            draws.setdefault((answer.labels["form"], answer.trial), []).append(answer)
+    examples: list[list[Example]] = []
+    for record in records:
+        draws = of_record.get(record, {})
+        pairs = (
+            (own, flipped)
+            for (form, trial), owns in sorted(draws.items())
+            if form == OWN
+            for own in owns
+            for flipped in sorted(draws.get((FLIPPED, trial), ()), key=lambda each: each.labels["to"])
+            if own.content != flipped.content
+        )
+        if first := next(pairs, None):
+            examples.append([(shown_value(answer, attribute), answer) for answer in first])
+    return examples
+
+
+# Base class of audits of gaps between groups of records; by default, only answers about unchanged records are used.
+#
+# The groups are the values of an attribute, and the unit is the record. Each two groups are compared by themselves.
+# A rate with too few records is not compared: a group without truly positive records has no true positive rate.
+# Reports list it with its numbers and the reason; it changes nothing for the other groups.
+
+
+class GroupAudit(RecordAudit[SettingsT]):
+    """Base class of audits whose value is the largest gap between two groups in a rate, 0..1.
+
+    If the audit has several rates, the value is the largest of the gaps in these rates.
+
+    Class attributes:
+        rates: names of the rates.
+    """
+
+    version = 4
+    compares_sides = True
+    rates: ClassVar[tuple[str, ...]]
+
+    def is_hit(self, probe: CounterfactualProbe, answer: Answer) -> float:
+        """Return how much the answer adds to the numerator of its rate, 0..1; by default, positive answers add 1."""
+        return _positive_share(probe, answer)
+
+    def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
+        """Return the name of the rate that includes the answer.
+
+        The result is `None` if the rate depends on the true answer and the true answer is unknown.
+        """
+        return self.rates[0]
+
+    def uses(self, item: RecordItem[SettingsT], labels: Mapping[str, str]) -> bool:
+        """Return whether the item needs the answers with these labels; see `RecordAudit.uses`.
+
+        Recorded answers about unchanged records of other or unknown groups are used, but only to count them.
+        """
+        recorded = item.probe.responses is not None and labels["form"] == OWN
+        return super().uses(item, labels) or (recorded and not self._is_listed(item, labels))
+
+    def counted_answers(self, item: RecordItem[SettingsT], answers: Answers) -> Answers:
+        """Return the answers about records of the compared groups; see `Audit.counted_answers`."""
+        return [answer for answer in answers if self._is_listed(item, answer.labels)]
+
+    def _is_listed(self, item: RecordItem[SettingsT], labels: Mapping[str, str]) -> bool:
+        attribute = item.labels["attribute"]
+        return labels.get(attribute) in item.probe.flips[attribute].values
+
+    def intersection(self, item: RecordItem[SettingsT], table: UnitTable) -> Intersection | None:
+        """Return the attributes that the item combines, and the rates; `None` for a single attribute."""
+        combined = super().intersection(item, table)
+        return replace(combined, quantities=self.rates) if combined and len(self.rates) > 1 else combined
+
+    def statistic(self, columns: int) -> ShareGap:
+        """Return the statistic: the largest gap between two groups in a rate."""
+        return ShareGap(len(self.rates), columns // 2 // len(self.rates))
+
+    def answers_by_group(self, item: RecordItem[SettingsT], answered: RecordAnswers) -> Mapping[str, Draws]:
+        """Return the measured answers about a record, by the group that the prompt states.
+
+        By default, these are the answers about the unchanged record.
+        """
+        return {answered.labels[item.labels["attribute"]]: answered.own}
+
+    def left_out(self, sizes: Floats, units: Ints) -> list[str]:
+        """Return, for each cell (a rate of a group), why it is not compared; an empty text for a compared cell.
+
+        Args:
+            sizes: (cells,) number of records of each cell.
+            units: (cells,) number of units (records, or clusters of records) of each cell.
+        """
+        few = f"fewer than {MINIMUM_UNITS} records"
+        reasons = [few if size else "no records" for size in sizes]
+        return [reason if unit < MINIMUM_UNITS else "" for reason, unit in zip(reasons, units, strict=True)]
+
+    def table(self, item: RecordItem[SettingsT], answers: Answers) -> UnitTable:
+        """Return the table with a row for each record.
+
+        Each pair (rate, group) has two columns, hits and size; all columns of hits come first. A record has its share
+        of hits and the size 1 in the columns of its own pair, and 0 in all other columns. A group's rate is mean hits /
+        mean size. The columns of a pair that is not compared are 0 for all records; see `left_out`.
+        """
+        attribute = item.labels["attribute"]
+        groups: tuple[str, ...] = item.probe.flips[attribute].values
+        cells = [(rate, group) for rate in self.rates for group in groups]
+        known = self.counted_answers(item, answers)
+        by_name = by_record(known)
+        rows = np.full((len(by_name), 2 * len(cells)), np.nan)
+        for row, answered in enumerate(by_name.values()):
+            usable = {
+                group: [answer for answer in by_trial.values() if answer.usable]
+                for group, by_trial in self.answers_by_group(item, answered).items()
+            }
+            rates = {group: self.rate_of(item.probe, own[0]) for group, own in usable.items() if own}
+            if len(rates) < len(usable) or None in rates.values():
+                continue
+            rows[row] = 0.0
+            for group, rate in rates.items():
+                cell = cells.index((str(rate), group))
+                rows[row, cell] = statistics.fmean(self.is_hit(item.probe, answer) for answer in usable[group])
+                rows[row, len(cells) + cell] = 1.0
+        names = [f"{rate} of {group}" for rate, group in cells]
+        n, missing = counts(groups, ((shown_value(answer, attribute), answer) for answer in known))
+        trials = 1 + max((answer.trial for answer in known), default=0)
+        observed = self.observations(item, known, tuple(by_name), rows)
+        reasons = self.left_out(*_sizes_and_units(observed))
+        rows = _without_cells(rows, reasons)
+        sizes = np.nansum(rows[:, len(cells) :], axis=0)
+        smallest = int(min(sizes[sizes > 0], default=0))
+        return UnitTable(
+            units=tuple(by_name),
+            columns=(*names, *(f"in {name}" for name in names)),
+            rows=rows,
+            n=n,
+            missing=missing,
+            step=1 / (float(smallest) * trials) if smallest else 0.0,
+            least_error=intervals.least_difference_error(smallest),
+            details={
+                "rates": _rates(cells, observed, reasons),
+                "unlisted": self._unlisted(item, answers),
+                "positive": item.probe.positive,
+                **judge_details(item.probe, known),
+            },
+        )
+
+    def observations(self, item: RecordItem[SettingsT], answers: Answers, units: Sequence[str], rows: Floats) -> Floats:
+        """Return the rows of the complete records, with one row for each cluster of records that share answers."""
+        complete, clusters = complete_rows(rows), self.clusters(item, answers)
+        if not clusters:
+            return rows[complete]
+        names = [clusters.get(unit, unit) for unit, is_complete in zip(units, complete, strict=True) if is_complete]
+        return merged_rows(names, rows[complete], sums=True)[1]
+
+    def _unlisted(self, item: RecordItem[SettingsT], answers: Answers) -> dict[str, Json]:
+        """Return the number of records whose group is none of the probe's values, and of their positive answers.
+
+        Records whose prompts are not sent for this reason have no answers.
+        """
+        others = [answer for answer in answers if not self._is_listed(item, answer.labels)]
+        usable = [answer for answer in others if answer.usable]
+        records = {answer.labels["record"] for answer in others}
+        return {
+            "records": max(len(records), item.probe.unlisted_records(item.labels["attribute"])),
+            "answers": len(usable),
+            "hits": sum(_positive_share(item.probe, answer) for answer in usable),
+        }
+
+    def check_table(self, table: UnitTable) -> None:
+        """Raise `NotMeasurable` if there are too few records in total, or if no two groups can be compared."""
+        super().check_table(table)
+        if math.isnan(float(self.statistic(len(table.columns)).value(table.means()))):
+            reasons = []
+            for part in table.details["rates"]:
+                if part["left_out"]:
+                    rate = f"{part['name']} of " if len(self.rates) > 1 else ""
+                    missing = table.missing[part["group"]]
+                    answers = f", {counted(missing, 'answer')} missing" if missing else ""
+                    reasons.append(f"{rate}{part['group']} ({part['left_out']}{answers})")
+            raise NotMeasurable(
+                "fewer than two groups have enough records to be compared; not enough are left for "
+                f"{', '.join(reasons)}. Add records of these groups, or check their answers",
+                unusable=any(table.missing.values()),
+            )
+
+    def shared_rows(self, current: Floats, baseline: Floats) -> tuple[Floats, Floats]:
+        """Return the rows of both runs without the cells that are too small in one of them; see `left_out`."""
+        reasons = zip(*(self.left_out(*_sizes_and_units(rows)) for rows in (current, baseline)), strict=True)
+        small = [any(pair) for pair in reasons]
+        return _without_cells(current, small), _without_cells(baseline, small)
+
+    def pair_names(self, table: UnitTable, first: int, second: int) -> tuple[tuple[str, str], str]:
+        """Return the names of two groups and, if the audit has several rates, the name of the rate."""
+        groups = list(table.n)
+        rate = self.rates[first // len(groups)] if len(self.rates) > 1 else ""
+        return (groups[first % len(groups)], groups[second % len(groups)]), rate
+
+    def unread_shares(
+        self, measurement: Measurement, n: Mapping[str, int], missing: Mapping[str, int]
+    ) -> dict[str, float]:
+        """Return the shares of the compared groups; see `Audit.unread_shares`.
+
+        All unread answers of a group may belong to the smallest of its rates. A group that is not compared counts only
+        if most of its answers are unread, because it may be too small for this reason.
+        """
+        rates = [part for part in measurement.details["rates"] if not part["left_out"]]
+        records = Counter(dict.fromkeys(n, 0))
+        for part in rates:
+            records[part["group"]] += part["records"]
+        whole = super().unread_shares(measurement, n, missing)
+        shares = {group: share for group, share in whole.items() if share > 0.5 and missing[group] >= MINIMUM_UNITS}
+        for part in rates:
+            group, count = part["group"], missing.get(part["group"], 0)
+            if count:
+                read = n.get(group, 0) * part["records"] / records[group]
+                shares[group] = max(shares.get(group, 0.0), count / (count + read))
+        return shares
+
+    def concerns(self, item: RecordItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
+        """Return the concerns of `UnitAudit.concerns`, and notes on the groups that are not compared."""
+        notes = []
+        left_out = [
+            f"{part['name'] + ' of ' if len(self.rates) > 1 else ''}{part['group']} "
+            f"({part['hits']:.4g} of {counted(part['records'], 'record')}, {part['left_out']})"
+            for part in measurement.details["rates"]
+            if part["left_out"]
+        ]
+        if left_out:
+            notes.append(Concern("small_groups", f"not compared: {', '.join(left_out)}", withholds="nothing"))
+        unlisted = measurement.details["unlisted"]
+        if unlisted["records"]:
+            message = f"{counted(unlisted['records'], 'record')} of other or unknown groups: not compared"
+            if unlisted["answers"]:
+                message += f" ({unlisted['hits']:.4g} of {counted(unlisted['answers'], 'answer')} positive)"
+            notes.append(Concern("unlisted_groups", message, withholds="nothing"))
+        return [*super().concerns(item, answers, measurement), *notes]
+
+    def change_details(
+        self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
+    ) -> dict[str, Json]:
+        """Return details: the rates of both runs."""
+        cells = current.shape[1] // 2
+        sums = [run.sum(axis=0) for run in (current, baseline)]
+        rates = [gaps.shares(run[:cells], run[cells:]) for run in sums]
+        return {
+            "moved": [
+                {"value": name, "now": number_or_none(rates[0][cell]), "then": number_or_none(rates[1][cell])}
+                for cell, name in enumerate(table.columns[:cells])
+            ]
+        }
+
+    def describe(self, measurement: Measurement) -> str:
+        """Return a phrase with the gap, the rates of all groups, and the names of rates that are not defined."""
+        parts = []
+        for rate in self.rates:
+            shares = [
+                f"{part['rate']:.1%} of {part['group']}"
+                for part in measurement.details["rates"]
+                if part["name"] == rate and not part["left_out"]
+            ]
+            parts.append(f"{rate}: {', '.join(shares) or 'none defined'}")
+        return f"gap {measurement.value:.3g} ({'; '.join(parts)})"
+
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return each rate of each group, without rates that are not defined."""
+        return {
+            f"{rate['name']} of {rate['group']}": rate["rate"]
+            for rate in measurement.details["rates"]
+            if rate["rate"] is not None
+        }
+
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+        """Return the rates that changed, the largest change first; empty if the audit's value did not become worse."""
+        if comparison is None or comparison.value <= 0:
+            return []
+        moved = [part for part in comparison.details.get("moved", []) if None not in (part["now"], part["then"])]
+        order = sorted(moved, key=lambda part: (-abs(part["now"] - part["then"]), part["value"]))
+        return [
+            f"{part['value']} {part['then']:.1%} to {part['now']:.1%}" for part in order if part["now"] != part["then"]
+        ]
+
+
+def _positive_share(probe: CounterfactualProbe, answer: Answer) -> float:
+    """Return whether the answer is positive, as 0 or 1; the content of a number is already such a share."""
+    return answer.content if isinstance(answer.content, float) else float(answer.content == probe.positive)
+
+
+def _most_different_rates(measurement: Measurement) -> list[float]:
+    """Return all groups' values of the rate that has the largest gap."""
+    by_name: dict[str, list[float]] = {}
+    for part in measurement.details["rates"]:
+        if not part["left_out"]:
+            by_name.setdefault(part["name"], []).append(part["rate"])
+    return max(by_name.values(), key=lambda rates: max(rates) - min(rates))
+
+
+RATES_APART = cohens_h("the rates of the two groups that differ most", _most_different_rates)
+"""Effect size of the gaps between groups of records."""
+
+
+def _sizes_and_units(rows: Floats) -> tuple[Floats, Ints]:
+    """Return the number of records and of units of each cell, given complete rows of hits and sizes."""
+    sizes = rows[:, rows.shape[1] // 2 :]
+    return sizes.sum(axis=0), np.count_nonzero(sizes, axis=0)
+
+
+def _without_cells(rows: Floats, left_out: Sequence[object]) -> Floats:
+    """Return the rows with hits and size 0 in the cells whose entry in `left_out` is true; NaN stays NaN."""
+    small = np.array([bool(reason) for reason in left_out])
+    return np.where(np.tile(small, 2) & ~np.isnan(rows), 0.0, rows)
+
+
+def _rates(cells: Sequence[tuple[str, str]], rows: Floats, reasons: Sequence[str]) -> list[dict[str, Json]]:
+    """Return each rate of each group with Wilson's interval; both are `None` if no record of the group counts."""
+    rates, z = [], intervals.quantile(0.975)
+    for place, (rate, group) in enumerate(cells):
+        cell = Cell.of(rows, place)
+        interval = list(intervals.wilson(cell.effective_hits, cell.effective_size, z)) if cell.size else None
+        rates.append(
+            {
+                "name": rate,
+                "group": group,
+                "records": int(cell.size),
+                "hits": cell.total_hits,
+                "rate": cell.rate if cell.size else None,
+                "interval": interval,
+                "left_out": reasons[place],
+            }
+        )
+    return rates

@@ -1,0 +1,460 @@
+"""Audits of gaps between groups of records: positive answers, errors, accuracy, and the impact ratio."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field
+
+from pytest_fairness.audits import info
+from pytest_fairness.audits.info import COHEN, AuditInfo, Direction, EffectSize
+from pytest_fairness.audits.record_decisions import (
+    RATES_APART,
+    DecisionSettings,
+    Draws,
+    GroupAudit,
+    RecordAnswers,
+    RecordItem,
+    by_record,
+    shown_value,
+)
+from pytest_fairness.audits.rules import LimitWithTest
+from pytest_fairness.audits.unit_audit import UnitTable
+from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.probes.counterfactual import FLIPPED, OWN, CounterfactualProbe
+from pytest_fairness.probes.field_types import AuditSettings
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement
+from pytest_fairness.stats import intervals
+from pytest_fairness.stats.resampling import Floats, Ints, number_or_none
+from pytest_fairness.stats.unit_statistics import Cell, ImpactRatio, log_ratio
+
+# Audits of gaps between groups of records: in positive answers, in error rates and in accuracy.
+
+ADULT = "Wang et al. 2023, “DecodingTrust”, and the fairness criteria of "
+
+gap_info = partial(AuditInfo, better=Direction.LOWER, tolerance=0.05, value_range=(0, 1), worst=1, effect=RATES_APART)
+"""Function that creates the description of an audit of gaps between groups' rates."""
+
+
+class DemographicParity(GroupAudit[DecisionSettings]):
+    """Largest gap between groups in the share of positive answers, 0..1.
+
+    Even a system without errors has a gap if the groups' true answers differ.
+    """
+
+    info = gap_info(
+        name="demographic_parity",
+        title="Unequal shares of positive decisions",
+        question="Does one group get the positive answer more often?",
+        formula="|P(positive | group A) − P(positive | group B)|",
+        meaning="0 = equal shares. The true answers are not taken into account.",
+        source=ADULT + "Dwork et al. 2012",
+    )
+    settings_model = DecisionSettings
+    rates = ("positive answers",)
+
+
+class TruthSettings(AuditSettings):
+    """Settings of an audit that needs true answers: only the settings that every audit has."""
+
+    needs: ClassVar[str] = "truth"
+
+
+class TruthAudit(GroupAudit[TruthSettings]):
+    """Base class of audits of a rate that requires the true answer of each record."""
+
+    settings_model = TruthSettings
+
+    def check_table(self, table: UnitTable) -> None:
+        """Raise `NotMeasurable` if no record has a true answer, or if too few records have one."""
+        if table.units and np.isnan(table.rows).all() and sum(table.n.values()):
+            raise NotMeasurable(
+                "no record has a value in the column that `truth` names. Fill in the column, or name another column",
+                permanent=True,
+            )
+        super().check_table(table)
+
+
+class EqualizedOdds(TruthAudit):
+    """The larger of the gaps in true positive and in false positive rates, 0..1 (Hardt, Price and Srebro 2016)."""
+
+    info = gap_info(
+        name="equalized_odds",
+        title="Unequal error rates",
+        question="Do true and false positive rates differ between groups?",
+        formula="max(|gap of true positive rates|, |gap of false positive rates|)",
+        meaning="0 = equal rates.",
+        source=ADULT + "Hardt, Price and Srebro 2016",
+    )
+    linear = False
+    rates = ("true positive rate", "false positive rate")
+
+    def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
+        """Return the name of the rate (one of `rates`) in which the record counts; `None` without a true answer."""
+        return self.rates[not is_truly_positive(probe, answer)] if "truth" in answer.labels else None
+
+
+class Accuracy(TruthAudit):
+    """Largest gap between groups in the share of right answers, 0..1."""
+
+    info = gap_info(
+        name="accuracy",
+        title="Unequal accuracy",
+        question="Are answers about one group wrong more often?",
+        formula="|accuracy for group A − accuracy for group B|",
+        meaning="0 = equal rates.",
+        source=ADULT + "Hardt, Price and Srebro 2016",
+    )
+    rates = ("right answers",)
+
+    def is_hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
+        """Return whether the answer is right."""
+        return bool((answer.content == probe.positive) == is_truly_positive(probe, answer))
+
+    def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
+        """Return the audit's only rate; `None` if the record's true answer is not known."""
+        return self.rates[0] if "truth" in answer.labels else None
+
+
+def is_truly_positive(probe: CounterfactualProbe, answer: Answer) -> bool:
+    """Return whether the record's true answer is the positive answer; `False` if the probe has no `truth`.
+
+    Call this function only for records with a true answer, unless the probe has no `truth`.
+    """
+    return probe.truth is not None and answer.labels["truth"] == probe.truth.positive
+
+
+# Audit `impact_ratio`: lowest selection rate of a group divided by the highest (four-fifths rule, Local Law 144).
+
+SMALL_SHARE = 0.02
+"""A group with a smaller share of the records is left out of the impact ratio, as New York's Local Law 144 allows."""
+FEW_SELECTED = 5
+"""Reports mark the ratio of a group with fewer selected records as imprecise."""
+
+
+class ImpactSettings(AuditSettings):
+    """Settings of `impact_ratio`: which answers are counted, and which numbers count as selected."""
+
+    needs: ClassVar[str] = "decisions"
+
+    wordings: Literal["own", "all"] = Field(
+        default="own",
+        description="Which answers are counted. own: answers to the unchanged records, so that the groups are "
+        "different people. all: answers to the flipped records as well, so that each group consists of all records.",
+    )
+    selected: Literal["above", "below"] = Field(
+        default="above",
+        description="For answers that are numbers: whether numbers above or below the median of all numbers count as "
+        "selected.",
+    )
+
+
+@dataclass(frozen=True)
+class MedianSplit:
+    """Selection of the half of all applicants whose numbers are above, or below, the median of all numbers.
+
+    Numbers that equal the median are selected in part: each counts with the same share, so that half of all numbers
+    are selected. A single number that equals the median is not selected, as in Local Law 144. Without such shares, the
+    rates would jump when the median of rounded numbers moves by a step.
+
+    Attributes:
+        numbers: the numbers of all applicants, whatever their group is.
+        above: whether numbers above the median are selected, else those below.
+        median: the median of `numbers`.
+        ties: how many of `numbers` equal the median.
+        tied_share: share with which a number that equals the median counts as selected.
+    """
+
+    numbers: Floats
+    above: bool
+    median: float
+    ties: int
+    tied_share: float
+
+    @classmethod
+    def of(cls, numbers: Sequence[float], selected: str) -> Self:
+        """Return the selection of numbers `above` or `below` the median; nothing is selected if all are equal."""
+        known = np.array(numbers or [np.nan])
+        median, above = float(np.median(known)), selected == "above"
+        ties = int((known == median).sum())
+        beyond = int((known > median).sum() if above else (known < median).sum())
+        share = (len(known) / 2 - beyond) / ties if 1 < ties < len(known) else 0.0
+        return cls(known, above, median, ties, share)
+
+    def share(self, number: float) -> float:
+        """Return 1 for a selected number, 0 for one that is not, and `tied_share` for the median."""
+        if number == self.median:
+            return self.tied_share
+        return float((number > self.median) == self.above)
+
+    def near(self, numbers: Floats) -> float:
+        """Return the share of numbers that are near the median: as near as n ** (2/3) of all n numbers are."""
+        distances = np.sort(np.abs(self.numbers - self.median))
+        farthest = distances[min(len(distances), math.ceil(len(distances) ** (2 / 3))) - 1]
+        return float((np.abs(numbers - self.median) <= farthest).mean()) if len(numbers) else 0.0
+
+    def __str__(self) -> str:
+        side = "above" if self.above else "below"
+        if not self.tied_share:
+            return f"{side} the median of {self.median:g}"
+        return f"{side} the median of {self.median:g}, {self.tied_share:.0%} of each of the {self.ties} equal to it"
+
+
+def _cohens_h_of_ratio(value: float, measurement: Measurement) -> float:
+    """Return Cohen's h between the highest rate and `value` times the highest rate."""
+    highest = _highest_rate(measurement)
+    return info.cohens_h_of_shares(highest, highest * value)
+
+
+def _highest_rate(measurement: Measurement) -> float:
+    return max(float(part["rate"]) for part in measurement.details["rates"] if part["ratio"] is not None)
+
+
+class ImpactRatioAudit(GroupAudit[ImpactSettings]):
+    """Lowest of the groups' shares of positive answers, divided by the highest share, 0..1.
+
+    A group with less than 2 % of the records is left out of the comparison and reported.
+    """
+
+    info = AuditInfo(
+        name="impact_ratio",
+        title="Impact ratio of selection rates",
+        question="Is one group selected at less than four fifths of the rate of another group?",
+        formula="lowest P(positive | group) / highest P(positive | group)",
+        meaning="1 = equal shares, 0 = nobody of one group is selected. Four-fifths rule: a ratio below 0.8 is "
+        "evidence of adverse impact if the difference is significant. The true answers are not taken into account.",
+        source="29 CFR § 1607.4 (D); 6 RCNY § 5-300 ff. (New York’s Local Law 144); Katz, Baptista, Azen and Pike 1978",
+        better=Direction.HIGHER,
+        tolerance=0.1,
+        value_range=(0, 1),
+        worst=0,
+        charts={"rates": "impact_ratios"},
+        effect=EffectSize(
+            name="Cohen’s h",
+            formula="the rates of the most and of the least selected group",
+            of=_cohens_h_of_ratio,
+            cutoffs=(0.2, 0.5, 0.8),
+            source=COHEN,
+            no_effect=1.0,
+        ),
+    )
+    rule = LimitWithTest(equal=1.0)
+    version = 3
+    settings_model = ImpactSettings
+    forms = (OWN, FLIPPED)
+    rates = ("positive answers",)
+
+    def fingerprint(self, item: RecordItem[ImpactSettings]) -> dict[str, str]:
+        """Return which answers count and, if answers are numbers, which side of the median is selected."""
+        side = {} if item.probe.reading.number is None else {"selected": item.settings.selected}
+        return {"wordings": item.settings.wordings, **side}
+
+    def uses(self, item: RecordItem[ImpactSettings], labels: Mapping[str, str]) -> bool:
+        """Return whether the item needs the answers with these labels; see `GroupAudit.uses`.
+
+        If answers are numbers, the answers about all unchanged records are used, because the median is that of all.
+        """
+        if labels["form"] == OWN and item.probe.reading.number is not None:
+            return True
+        return (labels["form"] == OWN or item.settings.wordings == "all") and super().uses(item, labels)
+
+    def answers_by_group(self, item: RecordItem[ImpactSettings], answered: RecordAnswers) -> Mapping[str, Draws]:
+        """Return the answers by the group that the prompt states; `wordings: own` leaves out flipped prompts."""
+        own = super().answers_by_group(item, answered)
+        if item.settings.wordings == "own":
+            return own
+        return {
+            group: own.get(group, answered.flipped.get(group, {}))
+            for group in item.probe.flips[item.labels["attribute"]].values
+        }
+
+    def left_out(self, sizes: Floats, units: Ints) -> list[str]:
+        """Return why groups are not compared; a group with under 2 % of the records is left out as well."""
+        reasons = super().left_out(sizes, units)
+        return [
+            f"less than {SMALL_SHARE:.0%} of the records" if size and size < SMALL_SHARE * sizes.sum() else reason
+            for reason, size in zip(reasons, sizes, strict=True)
+        ]
+
+    def unread_worsening(
+        self,
+        item: RecordItem[ImpactSettings],
+        measurement: Measurement,
+        shares: Mapping[str, float],
+        scale: float,
+        *,
+        other_side: bool = False,
+    ) -> float:
+        """Return the fall of the ratio if unread answers select all of the most, and none of the least selected group.
+
+        See `Audit.unread_worsening`.
+        """
+        share = max(shares.values())
+        lowered = (1 - share) * _highest_rate(measurement)
+        return measurement.value * share / (lowered + share)
+
+    def unread_improvement(self, measurement: Measurement, baseline: float, share: float, scale: float) -> float:
+        """Return the rise of the baseline's ratio, with the highest rate of this run; see the base class."""
+        lowered = (1 - share) * _highest_rate(measurement)
+        return min(1 - baseline, share / lowered) if lowered else 1 - baseline
+
+    def statistic(self, columns: int) -> ImpactRatio:
+        """Return the statistic: the lowest rate divided by the highest."""
+        return ImpactRatio(columns // 2)
+
+    def table(self, item: RecordItem[ImpactSettings], answers: Answers) -> UnitTable:
+        """Return the table with a row for each record; see `GroupAudit.table`.
+
+        If answers are numbers, a record is selected if its number is above the median of all numbers, as in Local Law
+        144, or below it (setting `selected`); see `MedianSplit`.
+        """
+        split = _split(item, answers)
+        if split is None:
+            return self._with_ratios(item, answers, super().table(item, answers), repr(item.probe.positive))
+        decided = [_with_share(answer, split.share) for answer in answers]
+        table = self._with_ratios(item, decided, super().table(item, decided), str(split))
+        if split.tied_share:
+            strict = replace(split, tied_share=0.0)
+            strict_rows = super().table(item, [_with_share(answer, strict.share) for answer in answers]).rows
+            ratio = float(self.statistic(len(table.columns)).value(np.nansum(strict_rows, axis=0)))
+            table = replace(table, details={**table.details, "strict_ratio": number_or_none(ratio)})
+        return table
+
+    def tables(
+        self, item: RecordItem[ImpactSettings], current: Answers, baseline: Answers
+    ) -> tuple[UnitTable, UnitTable]:
+        """Return the tables of both runs; if answers are numbers, hits contain how a record moves the median.
+
+        A record above the median moves it upwards, so that fewer other records are selected: in each group, as many as
+        there are numbers near the median. This changes no rate, because half of all numbers are selected, but the
+        errors of rates, which would otherwise take the median for known.
+        """
+        first, second = super().tables(item, current, baseline)
+        return _with_moving_median(item, current, first), _with_moving_median(item, baseline, second)
+
+    def _with_ratios(
+        self, item: RecordItem[ImpactSettings], answers: Answers, table: UnitTable, selected: str
+    ) -> UnitTable:
+        """Return the table with the groups' ratios in its details, and what counts as selected."""
+        rows = self.observations(item, self.counted_answers(item, answers), table.units, table.rows)
+        parts = _with_ratios(rows, table.details["rates"])
+        highest = max((part["rate"] for part in parts if part["ratio"] is not None), default=1.0)
+        return replace(
+            table,
+            step=table.step / highest,
+            least_error=table.least_error / highest,
+            details={
+                **table.details,
+                "rates": parts,
+                "wordings": item.settings.wordings,
+                "selected": selected,
+            },
+        )
+
+    def check_table(self, table: UnitTable) -> None:
+        """Raise `NotMeasurable` if groups or records are too few, or if no record of a compared group is selected."""
+        hits, sizes = np.split(np.nansum(table.rows, axis=0), 2)
+        if np.count_nonzero(sizes) >= 2 and not hits.any():
+            raise NotMeasurable(
+                f"no record is selected (selection: {table.details['selected']}), so that the ratio of the groups is "
+                "not defined. Check the answers"
+            )
+        super().check_table(table)
+
+    def concerns(self, item: RecordItem[ImpactSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
+        """Return the concerns of `GroupAudit.concerns`, and notes on few selected records and on ties."""
+        parts = [part for part in measurement.details["rates"] if not part["left_out"]]
+        few = [part["group"] for part in parts if part["hits"] < FEW_SELECTED]
+        message = f"the ratio is imprecise: fewer than {FEW_SELECTED} selected records in these groups: "
+        notes = [Concern("few_selected", message + ", ".join(few), withholds="nothing")] if few else []
+        if "strict_ratio" in measurement.details:
+            strict = measurement.details["strict_ratio"]
+            ratio = "not defined" if strict is None else f"{strict:.3g}"
+            message = f"if numbers that equal the median count as not selected, the ratio is {ratio}"
+            notes.append(Concern("tied_numbers", message, withholds="nothing"))
+        return [*super().concerns(item, answers, measurement), *notes]
+
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+        """Return the rates that changed, if the audit's value became worse.
+
+        Otherwise, return the rates of the least and of the most selected group.
+        """
+        if moved := super().top_contributors(measurement, comparison):
+            return moved
+        parts = [part for part in measurement.details["rates"] if part["ratio"] is not None]
+        lowest, highest = (choose(parts, key=lambda part: part["rate"]) for choose in (min, max))
+        return [f"{lowest['group']} {lowest['rate']:.1%}, {highest['group']} {highest['rate']:.1%}"]
+
+    def describe(self, measurement: Measurement) -> str:
+        """Return a phrase with the impact ratio and the rates of the compared groups.
+
+        The interval comes before the ratio: of groups with equal chances, one has the lowest rate, so that the ratio of
+        a fair system is below 1 (0.86 on average for 100 records, half of which are selected).
+        """
+        low, high = measurement.interval or (0.0, 1.0)
+        shares = (
+            f"{part['rate']:.1%} of {part['group']}"
+            for part in measurement.details["rates"]
+            if part["ratio"] is not None
+        )
+        return (
+            f"impact ratio {low:.2g} to {high:.2g} (95 %), estimate {measurement.value:.3g} "
+            f"({measurement.details['selected']}: {', '.join(shares)})"
+        )
+
+
+def _split(item: RecordItem[ImpactSettings], answers: Answers) -> MedianSplit | None:
+    """Return the selection by the median of all applicants; `None` if answers are no numbers."""
+    if item.probe.reading.number is None:
+        return None
+    own = [answer.content for answer in answers if answer.usable and answer.labels["form"] == OWN]
+    return MedianSplit.of(own, item.settings.selected)
+
+
+def _with_share(answer: Answer, share: Callable[[float], float]) -> Answer:
+    """Return the answer with the share with which its number counts as selected in place of the number."""
+    return replace(answer, content=share(answer.content)) if answer.usable else answer
+
+
+def _with_moving_median(item: RecordItem[ImpactSettings], answers: Answers, table: UnitTable) -> UnitTable:
+    """Return the table with the influence of each record on the median in its hits; see `ImpactRatioAudit.tables`."""
+    split = _split(item, answers)
+    if split is None:
+        return table
+    shown: dict[str, list[float]] = {group: [] for group in table.n}
+    for answer in answers:
+        group = shown_value(answer, item.labels["attribute"])
+        if answer.usable and group in shown:
+            shown[group].append(answer.content)
+    near = np.array([split.near(np.array(numbers)) for numbers in shown.values()]) / split.near(split.numbers)
+    pushes = np.zeros(len(table.units))
+    for row, answered in enumerate(by_record(answers).values()):
+        own = [split.share(answer.content) for answer in answered.own.values() if answer.usable]
+        pushes[row] = np.mean(own) - 0.5 if own else 0.0
+    sizes = table.means()[len(near) :]
+    rows = table.rows.copy()
+    rows[:, : len(near)] -= np.outer(pushes - pushes[table.complete].mean(), sizes * near)
+    return replace(table, rows=rows)
+
+
+def _with_ratios(rows: Floats, parts: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
+    """Return the rates of the groups with their ratios to the highest rate and Katz's 95 % intervals.
+
+    The ratio of a group that is not compared is `None`. All ratios are `None` if no record is selected.
+    """
+    cells = [Cell.of(rows, place) for place in range(len(parts))]
+    most = max((cell for cell in cells if cell.size), key=lambda cell: cell.rate, default=None)
+    with_ratios = []
+    for cell, part in zip(cells, parts, strict=True):
+        ratio, interval = None, None
+        if most is not None and most.total_hits and cell.size:
+            ratio = cell.rate / most.rate
+            if cell is not most:
+                interval = list(intervals.ratio_interval(*log_ratio(cell, most), intervals.quantile(0.975)))
+        with_ratios.append({**part, "ratio": ratio, "ratio_interval": interval})
+    return with_ratios

@@ -1,1 +1,0 @@
-"""Audits of decisions about records of people."""

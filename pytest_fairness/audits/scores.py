@@ -1,0 +1,579 @@
+"""Audit `score`: means of scores of the answers, compared between groups, for each kind of probe."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from pytest_fairness.audits import info
+from pytest_fairness.audits.base import Audit, AuditItem, Example, Preparation, ProbeT
+from pytest_fairness.audits.case_scores import Scores, stratum_of
+from pytest_fairness.audits.documents import Groups, TextItem, anonymizer, comparable, sides_and_strata, text_of
+from pytest_fairness.audits.info import COHEN, AuditInfo, Direction, EffectSize, Finding, details_of, shortened
+from pytest_fairness.audits.record_decisions import RecordItem, shown_value
+from pytest_fairness.audits.record_numbers import ShownValueAudit
+from pytest_fairness.audits.stereotypes import CaseItem, ModelScoredAudit
+from pytest_fairness.audits.terms import MASK, Anonymizer
+from pytest_fairness.audits.text_audit import DocumentValueAudit, DocumentValues
+from pytest_fairness.audits.unit_audit import UnitTable
+from pytest_fairness.errors import BaselineStale, NotMeasurable
+from pytest_fairness.probes.base import Probe
+from pytest_fairness.probes.counterfactual import CounterfactualProbe
+from pytest_fairness.probes.diagnostics import Diagnostic, raise_diagnostics
+from pytest_fairness.probes.field_types import AuditSettings, ProbeModel, ScorerName
+from pytest_fairness.probes.generation import GenerationProbe
+from pytest_fairness.probes.stereotype import Case, StereotypeProbe
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
+from pytest_fairness.stats import intervals
+from pytest_fairness.stats.gaps import mean_error
+from pytest_fairness.stats.resampling import Bools, Floats
+
+# Settings of the audit `score`.
+
+Better = Literal["higher", "lower"]
+LABEL = "scorer"
+"""Name of the item's label that holds the name of the scorer."""
+
+
+class OneScorer(ProbeModel):
+    """Settings of one of several scorers of `score`; a setting that is missing here is taken from `score`."""
+
+    better: Better | None = Field(default=None, description="Whether higher or lower scores are better for a group.")
+    mask: bool | None = Field(
+        default=None, description="Whether the scorer reads the answers with XYZ in place of identity terms."
+    )
+    limit: float | None = Field(default=None, ge=0, description="Worst acceptable difference between groups.")
+    tolerance: float | None = Field(default=None, ge=0, description="Worst acceptable change from the baseline.")
+    gate: Literal["significant", "bound", "strict", "point"] | None = Field(
+        default=None, description="Decision rule, as for every audit."
+    )
+
+
+class ScoreSettings(AuditSettings):
+    """Settings of `score`: one scorer or several scorers, and what their scores mean."""
+
+    item_labels: ClassVar[tuple[str, ...]] = (LABEL,)
+
+    scorer: ScorerName | None = Field(
+        default=None,
+        description="Name of the scorer: words, sentences, flesch, sentiment, number, a scorer that the ini file names "
+        "in `fairness_scorers`, or a scorer of an installed package.",
+    )
+    scorers: dict[ScorerName, OneScorer] | None = Field(
+        default=None, min_length=1, description="In place of `scorer`: several scorers, each with its own settings."
+    )
+    better: Better | None = Field(
+        default=None,
+        description="Whether higher or lower scores are better for a group. Used in reports only; the audit counts a "
+        "difference in either direction.",
+    )
+    mask: bool = Field(
+        default=False,
+        description="Whether the scorer reads the answers with XYZ in place of identity terms and names of groups. "
+        "Some models give different scores to these words themselves.",
+    )
+    tolerance: float | None = Field(
+        default=None,
+        ge=0,
+        description="Worst acceptable change from the baseline, in the unit of the score. Required, because the scales "
+        "of scores differ.",
+    )
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        diagnostics = []
+        if (self.scorer is None) == (self.scorers is None):
+            diagnostics.append(Diagnostic((), "set either `scorer` or `scorers`, not both"))
+        for name, settings in self.by_scorer().items():
+            if settings.tolerance is None:
+                message = (
+                    "`tolerance` is missing: give the largest acceptable change of the difference between groups, in "
+                    "the unit of the score"
+                )
+                diagnostics.append(Diagnostic(() if self.scorers is None else ("scorers", name), message))
+        raise_diagnostics(diagnostics)
+        return self
+
+    def by_scorer(self) -> dict[str, ScoreSettings]:
+        """Return the settings of each scorer, by the scorer's name."""
+        if self.scorers is None:
+            return {} if self.scorer is None else {self.scorer: self}
+        return {
+            name: self.model_copy(
+                update={**own.model_dump(exclude_none=True), "scorer": name, "scorers": None},
+            )
+            for name, own in self.scorers.items()
+        }
+
+
+# Parts of the audit `score` for all kinds of probes: description, details, and answers without a score.
+
+SHOWN_REASONS = 3
+"""Number of different reasons for missing scores that a message names."""
+SHOWN_PAIRS = 2
+"""Number of pairs of answers that are shown as examples."""
+LARGEST_SHRINKAGE = 10
+"""Runs are not compared if the scores' standard deviation shrank by more than this factor since the baseline."""
+
+Measured = Mapping[str, Floats]
+"""Scores by group."""
+
+
+INFO = AuditInfo(
+    name="score",
+    title="Unequal scores",
+    question="Do answers about one group get higher scores than answers about another group?",
+    formula="texts: mean score of the marked group − mean score of the unmarked group, within strata;  records: mean "
+    "score if shown as A − mean score if shown as B;  cases: largest difference between two groups’ mean scores",
+    meaning="In the unit of the scorer; 0 = equal mean scores. Answers without a score count as missing.",
+    source="Welch 1947; Satterthwaite 1946",
+    better=Direction.ZERO,
+    tolerance=math.nan,
+    value_range=(-math.inf, math.inf),
+    limit_range=(0, math.inf),
+    effect=EffectSize(
+        name="Cohen’s d",
+        formula="value / (standard deviation of the scores within groups)",
+        of=lambda value, measurement: info.ratio_or_infinity(value, measurement.details["sd"]),
+        cutoffs=(0.2, 0.5, 0.8),
+        source=COHEN,
+    ),
+)
+"""Description of the audit. It is the same for all kinds of probes, as reports name audits by their names."""
+
+
+def score_preparation(item: AuditItem[Probe, ScoreSettings], anonymizer: Anonymizer) -> Preparation:
+    """Return the scorer with the texts that it reads.
+
+    Args:
+        item: the item.
+        anonymizer: anonymizer that masks identity terms if the setting `mask` is true.
+    """
+
+    def texts(answers: Answers) -> list[str | None]:
+        plain = (text_of(answer) if answer.usable else None for answer in answers)
+        masked = item.settings.mask
+        return [anonymizer.masked(each, MASK) if masked and each is not None else each for each in plain]
+
+    return Preparation(item.labels[LABEL], texts, "score")
+
+
+def score_of(answer: Answer) -> float:
+    """Return the score of a usable answer that has been scored."""
+    return float(answer.content["score"])
+
+
+def scores_by_group(answers: Answers, group_of: Callable[[Answer], str]) -> dict[str, Floats]:
+    """Return the scores of the usable answers by group; `group_of` returns the group of an answer."""
+    groups: dict[str, list[float]] = {}
+    for answer in answers:
+        if answer.usable:
+            groups.setdefault(group_of(answer), []).append(score_of(answer))
+    return {group: np.array(scores) for group, scores in groups.items()}
+
+
+def unscored(answers: Answers) -> dict[str, Json]:
+    """Return the number of answers that the scorer failed to score, and the main reasons; empty if there are none."""
+    reasons = Counter(answer.error for answer in answers if answer.error is not None and answer.text is not None)
+    if not reasons:
+        return {}
+    order = sorted(reasons, key=lambda reason: (-reasons[reason], reason))
+    return {
+        "unscored": {
+            "answers": reasons.total(),
+            "of": len(answers),
+            "reasons": [[reason, reasons[reason]] for reason in order[:SHOWN_REASONS]],
+        }
+    }
+
+
+def unscored_message(unscored: Mapping[str, Any]) -> str:
+    """Return a sentence with the number of answers without a score, and the reasons."""
+    reasons = "; ".join(f"{reason} ({count})" for reason, count in unscored["reasons"])
+    return f"{unscored['answers']} of {unscored['of']} answers have no score: {reasons}"
+
+
+def require_same_scale(name: str, current: Measured, baseline: Measured) -> None:
+    """Raise `BaselineStale` if the current scores have a much smaller standard deviation; see `LARGEST_SHRINKAGE`.
+
+    The current scores are then on a smaller scale, on which every difference would be within the tolerance.
+
+    Args:
+        name: name of the scorer.
+        current, baseline: scores of the two runs, by group.
+    """
+    now, before = deviation(current.values()), deviation(baseline.values())
+    if 0 < now * LARGEST_SHRINKAGE < before:
+        raise BaselineStale([f"scale of {name} (standard deviation {before:.3g}, now {now:.3g})"])
+
+
+def deviation(groups: Iterable[Floats]) -> float:
+    """Return the standard deviation of the scores within groups; 0 if no group has two scores."""
+    parts = list(groups)
+    degrees = sum(len(scores) - 1 for scores in parts)
+    squares = sum(float(((scores - scores.mean()) ** 2).sum()) for scores in parts)
+    return math.sqrt(squares / degrees) if degrees > 0 else 0.0
+
+
+def score_details(
+    item: AuditItem[Probe, ScoreSettings],
+    answers: Answers,
+    groups: Measured,
+    means: Mapping[str, float],
+    pairing: Callable[[Answer], tuple[Hashable, str]],
+) -> dict[str, Json]:
+    """Return the details of `score`: each group's mean score, the spread of the scores, and example answers.
+
+    Args:
+        item: the item.
+        answers: the item's answers, scored.
+        groups: scores by group.
+        means: mean score of each group; a stratum has the same weight in all groups.
+        pairing: function that returns the question and the group of an answer; the answers of two groups to the same
+            question are compared as examples.
+    """
+    everything = np.concatenate([*groups.values()])
+    models = {answer.content["model"] for answer in answers if answer.usable}
+    return {
+        "unit": item.labels[LABEL],
+        "scores": {name: _group_summary(scores, means[name]) for name, scores in groups.items()},
+        "sd": deviation(groups.values()),
+        "lowest": float(everything.min()),
+        "highest": float(everything.max()),
+        "model": ", ".join(sorted(models)),
+        "furthest_answers": _furthest_answers(answers, means, pairing),
+        **({"better": item.settings.better} if item.settings.better else {}),
+        **unscored(answers),
+    }
+
+
+def _furthest_answers(
+    answers: Answers, means: Mapping[str, float], pairing: Callable[[Answer], tuple[Hashable, str]]
+) -> list[list[dict[str, Json]]]:
+    """Return the `SHOWN_PAIRS` pairs of answers to the same question that show the gap between groups best.
+
+    The first answer of a pair is for the group with the highest mean score, the second answer for the group with the
+    lowest mean score. The pairs whose first score exceeds the second score most are returned.
+    """
+    high, low = sorted(furthest(means), key=lambda name: -means[name])
+    cells: dict[Hashable, dict[str, Answer]] = {}
+    for answer in answers:
+        if answer.usable:
+            question, group = pairing(answer)
+            cells.setdefault((question, answer.trial), {}).setdefault(group, answer)
+    pairs = [[cell[high], cell[low]] for cell in cells.values() if high in cell and low in cell]
+    pairs.sort(key=lambda pair: (score_of(pair[1]) - score_of(pair[0]), sorted(pair[0].labels.items()), pair[0].trial))
+    return [
+        [
+            {"group": group, "labels": dict(answer.labels), "trial": answer.trial, "score": score_of(answer)}
+            for group, answer in zip((high, low), pair, strict=True)
+        ]
+        for pair in pairs[:SHOWN_PAIRS]
+    ]
+
+
+def _group_summary(scores: Floats, mean: float) -> dict[str, Json]:
+    """Return the mean score of a group, its 95 % interval (`None` for 1 score) and the number of scored answers."""
+    ends = None
+    if len(scores) > 1:
+        ends = list(intervals.interval(mean, mean_error(scores), degrees_of_freedom=len(scores) - 1))
+    return {"mean": mean, "interval": ends, "answers": len(scores)}
+
+
+def means_of(details: Mapping[str, Json]) -> dict[str, float]:
+    """Return the mean score of each group, from the details of a measurement."""
+    return {name: part["mean"] for name, part in details["scores"].items()}
+
+
+def furthest(means: Mapping[str, float]) -> tuple[str, str]:
+    """Return the two groups whose means differ most, in the order of `means`."""
+    ends = {max(means, key=means.__getitem__), min(means, key=means.__getitem__)}
+    first, second = [name for name in means if name in ends] if len(ends) == 2 else list(means)[:2]
+    return first, second
+
+
+# Base class of the audits `score` of all kinds of probes: items, measurement without unscored answers, explanation.
+
+
+class ScoreAudit(Audit[ProbeT, ScoreSettings]):
+    """Base class of `score`; a subclass also derives from the base class of its kind's audits, such as `CaseAudit`.
+
+    Phrases, contributors and examples come from the details that `score_details` returns.
+    """
+
+    info = INFO
+    version = 2
+
+    def items(self, probe: ProbeT, settings: ScoreSettings) -> list[AuditItem[ProbeT, ScoreSettings]]:
+        """Return the items of the kind's base class, once for each scorer.
+
+        An item's subject begins with the scorer's name, as in `flesch,race=Black`.
+        """
+        # The next class is the kind's base class, whose method is not abstract.
+        of_kind = super().items  # type: ignore[safe-super]
+        return [
+            replace(item, subject=f"{scorer},{item.subject}", labels={**item.labels, LABEL: scorer})
+            for scorer, own in settings.by_scorer().items()
+            for item in of_kind(probe, own)
+        ]
+
+    def tells_side(self, measurement: Measurement) -> bool | None:
+        """Return whether there are only two groups: of more, the sign does not say which two."""
+        return len(measurement.n) <= 2
+
+    def fingerprint(self, item: AuditItem[ProbeT, ScoreSettings]) -> dict[str, str]:
+        """Return whether identity terms are masked; the run adds the identity of the scorer."""
+        return {"mask": str(item.settings.mask)}
+
+    def measure(self, item: AuditItem[ProbeT, ScoreSettings], answers: Answers) -> Measurement:
+        """Return the measurement; the message of `NotMeasurable` also states how many answers have no score."""
+        try:
+            return super().measure(item, answers)  # type: ignore[safe-super]  # see `items`
+        except NotMeasurable as error:
+            if details := unscored(answers):
+                error.args = (f"{str(error).rstrip('.')}. {unscored_message(details['unscored'])}.",)
+            raise
+
+    def concerns(
+        self, item: AuditItem[ProbeT, ScoreSettings], answers: Answers, measurement: Measurement
+    ) -> list[Concern]:
+        """Return the concerns of the kind's audits, and concerns if all scores are equal, or if answers have no score.
+
+        Answers without a score are also missing answers, of which too many prevent a `pass`.
+        """
+        details, concerns = measurement.details, [*super().concerns(item, answers, measurement)]
+        if details["lowest"] == details["highest"]:
+            message = (
+                f"all {sum(measurement.n.values())} scores are {details['lowest']:.6g}, so that they show no "
+                "difference. Check the scorer"
+            )
+            concerns.append(Concern("constant_scores", message))
+        if "unscored" in details:
+            message = unscored_message(details["unscored"])
+            concerns.append(Concern("unscored_answers", message, withholds="nothing"))
+        return concerns
+
+    def describe(self, measurement: Measurement) -> str:
+        """Return the value and the mean scores of the two groups that differ most, as a phrase."""
+        means = means_of(measurement.details)
+        first, second = furthest(means)
+        return (
+            f"mean scores differ by {measurement.value:+.3g} ({means[first]:.3g} for {first}, {means[second]:.3g} for "
+            f"{second})"
+        )
+
+    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return the mean score of each group."""
+        return means_of(measurement.details)
+
+    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+        """Return the two groups whose mean scores differ most, each with its mean score."""
+        means = means_of(measurement.details)
+        return [f"{name} {means[name]:.3g}" for name in furthest(means)]
+
+    def finding(self, result: ItemResult) -> Finding:
+        """Return the finding that states the mean scores of the two groups that differ most."""
+        details = details_of(result)
+        means, scorer = means_of(details), shortened(details["unit"])
+        high, low = sorted(furthest(means), key=lambda name: -means[name])
+        worse = {"higher": low, "lower": high}.get(details.get("better") or "")
+        disadvantage = "" if worse is None else f" {shortened(worse)} is at a disadvantage."
+        return Finding(
+            f"Answers for {shortened(high)} have a higher mean score of {scorer} ({means[high]:.3g}) than answers for "
+            f"{shortened(low)} ({means[low]:.3g}).{disadvantage}",
+            "Answer everybody in the same way: with the same tone, length and quality, whoever asks or is spoken of.",
+        )
+
+    def examples(
+        self, item: AuditItem[ProbeT, ScoreSettings], measurement: Measurement, answers: Answers
+    ) -> list[list[Example]]:
+        """Return the pairs of answers of the detail `furthest_answers`, each answer with its group and score."""
+        by_key = {(json.dumps(dict(answer.labels), sort_keys=True), answer.trial): answer for answer in answers}
+        return [
+            [
+                (f"{one['group']}: {one['score']:.3g}", by_key[json.dumps(one["labels"], sort_keys=True), one["trial"]])
+                for one in pair
+            ]
+            for pair in measurement.details["furthest_answers"]
+        ]
+
+
+# Audit `score` of texts: mean score of the marked group's texts minus mean score of the unmarked group's texts.
+
+
+@dataclass(frozen=True)
+class TextScores(DocumentValues):
+    """Scores of the texts of two groups."""
+
+    item: TextItem[ScoreSettings]
+
+    def details(self) -> dict[str, Json]:
+        """Return the groups' mean scores, the spread of the scores, and example answers; see `score_details`."""
+        means = dict(zip(self.groups.names, self.means(), strict=True))
+        return score_details(self.item, self.groups.answers, self._by_group(), means, pairing(self.groups))
+
+    def change_details(self, baseline: TextScores) -> dict[str, Json]:
+        """Return no details; raise `BaselineStale` if the current scores are on a smaller scale than the baseline's."""
+        require_same_scale(self.item.labels[LABEL], self._by_group(), baseline._by_group())
+        return {}
+
+    def _by_group(self) -> dict[str, Floats]:
+        """Return the scores of the marked and of the unmarked group, by the groups' names."""
+        return dict(zip(self.groups.names, (self.values[self.marked], self.values[~self.marked]), strict=True))
+
+
+class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, TextScores]):
+    """Mean score of the marked group's texts minus mean score of the unmarked group's texts, within strata."""
+
+    version = 3
+    settings_model = ScoreSettings
+    reversed_gap = "in the baseline, the mean score was {before} higher for {less}; now it is {now} higher for {more}"
+
+    def preparation(self, item: TextItem[ScoreSettings]) -> Preparation:
+        """Return the scorer with the texts that it reads; see `Audit.preparation`."""
+        return score_preparation(item, anonymizer(item.probe))
+
+    def values(self, item: TextItem[ScoreSettings], groups: Groups) -> TextScores:
+        """Return the scores; see `DocumentValueAudit.values`."""
+        indices = comparable(groups)
+        scores = np.array([score_of(groups.answers[index]) for index in indices])
+        marked, strata, names = sides_and_strata(groups, indices)
+        return TextScores(scores, marked, strata, names, _least_error(scores, marked), item, groups)
+
+
+def pairing(groups: Groups) -> Callable[[Answer], tuple[str, str]]:
+    """Return a function that maps an answer of these groups to its stratum and the name of its group."""
+    names = {True: groups.marked_name, False: groups.unmarked_name}
+    of = {
+        id(answer): (stratum, names[marked])
+        for answer, marked, stratum in zip(groups.answers, groups.marked, groups.strata, strict=True)
+    }
+    return lambda answer: of[id(answer)]
+
+
+def _least_error(scores: Floats, marked: Bools) -> float:
+    """Return the lower limit of the gap's standard error: 0, unless the scores have only two values.
+
+    Even if all answers of a group have the same score, further answers could have the other score. The limit is the
+    error that one such answer in each group would cause.
+    """
+    if len(np.unique(scores)) != 2:
+        return 0.0
+    sizes = (int(marked.sum()), int((~marked).sum()))
+    return float(np.ptp(scores)) * math.hypot(*(1 / size for size in sizes))
+
+
+# Audit `score` of texts about records: paired difference between the mean scores for two values of an attribute.
+
+
+class RecordScoreSettings(ScoreSettings):
+    """Settings of `score`: one scorer or several scorers, and what their scores mean."""
+
+    needs: ClassVar[str] = "texts"
+
+
+class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings]):
+    """Mean score for one attribute value minus mean score for another attribute value, over the same records."""
+
+    settings_model = RecordScoreSettings
+    closed_answers = False
+
+    def preparation(self, item: RecordItem[ScoreSettings]) -> Preparation:
+        """Return the scorer with the texts that it reads; see `Audit.preparation`."""
+        values = item.probe.flips[item.labels["attribute"]].values
+        return score_preparation(item, Anonymizer(values, item.probe.language))
+
+    def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
+        """Return the score of the answer."""
+        return score_of(answer)
+
+    def table_of(self, item: RecordItem[ScoreSettings], answers: Answers, table: UnitTable) -> UnitTable:
+        """Return the table with its details; see `ShownValueAudit.table_of`."""
+        complete = table.rows[table.complete]
+        if not len(complete):
+            return table
+        attribute = item.labels["attribute"]
+        scores = {
+            value: np.array(
+                [score_of(each) for each in answers if each.usable and shown_value(each, attribute) == value]
+            )
+            for value in table.columns
+        }
+        means = dict(zip(table.columns, complete.mean(axis=0).tolist(), strict=True))
+        details = score_details(
+            item, answers, scores, means, lambda answer: (answer.labels["record"], shown_value(answer, attribute))
+        )
+        width = details["highest"] - details["lowest"]
+        return replace(
+            table,
+            least_error=intervals.least_difference_error(len(complete)) * width,
+            details={**table.details, **details},
+        )
+
+    def compare(self, item: RecordItem[ScoreSettings], current: Answers, baseline: Answers) -> Comparison:
+        """Return the change over the records that are complete in both runs; see `UnitAudit.compare`."""
+        runs = (
+            scores_by_group(run, lambda answer: shown_value(answer, item.labels["attribute"]))
+            for run in (current, baseline)
+        )
+        require_same_scale(item.labels[LABEL], *runs)
+        return super().compare(item, current, baseline)
+
+    def describe(self, measurement: Measurement) -> str:
+        """Return the difference and the means of the two values that differ most, as a phrase."""
+        return f"{super().describe(measurement)}; each mean over the same {measurement.details['records']} records"
+
+
+# Audit `score` of cases: largest difference between the mean scores of the answers for two groups.
+
+
+class CaseSettings(ScoreSettings):
+    """Settings of `score`: one scorer or several scorers, and what their scores mean."""
+
+    needs: ClassVar[str] = "groups"
+
+
+class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
+    """Largest difference between the groups' mean scores; a group's mean is the mean over cases."""
+
+    settings_model = CaseSettings
+    added = None
+    scored = "scored answers"
+
+    def can_measure(self, case: Case) -> bool:
+        """Return whether the case asks for free texts about groups."""
+        return bool(case.open and case.groups)
+
+    def preparation(self, item: CaseItem[ScoreSettings]) -> Preparation:
+        """Return the scorer with the texts that it reads; see `Audit.preparation`."""
+        groups = [group for case in self.cases(item) for group in case.groups]
+        return score_preparation(item, Anonymizer(groups, item.probe.language))
+
+    def score_of(self, item: CaseItem[ScoreSettings], answer: Answer) -> float | None:
+        """Return the score of an answer; `None` if the answer or its score is missing."""
+        return score_of(answer) if answer.usable else None
+
+    def details(self, item: CaseItem[ScoreSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
+        """Return the groups' mean scores, the spread of the scores, and example answers; see `score_details`."""
+        of_group = np.array([scores.columns[column][1] for column in scores.column])
+        groups = {group: scores.values[of_group == group] for group in scores.groups}
+        means = dict(zip(scores.groups, scores.group_means(scores.means()).tolist(), strict=True))
+
+        def pairing(answer: Answer) -> tuple[tuple[str, str], str]:
+            case, group = answer.labels["case"], answer.labels["group"]
+            return (case, stratum_of(answer, (case, group))), group
+
+        return score_details(item, answers, groups, means, pairing)
+
+    def compare(self, item: CaseItem[ScoreSettings], current: Answers, baseline: Answers) -> Comparison:
+        """Return the change over the cases that are complete in both runs; see `CaseAudit.compare`."""
+        runs = (scores_by_group(run, lambda answer: answer.labels["group"]) for run in (current, baseline))
+        require_same_scale(item.labels[LABEL], *runs)
+        return super().compare(item, current, baseline)

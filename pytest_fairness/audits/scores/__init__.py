@@ -1,1 +1,0 @@
-"""Audit `score`: means of scores of the answers, compared between groups; one module for each kind of probe."""

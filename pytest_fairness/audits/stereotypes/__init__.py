@@ -1,1 +1,0 @@
-"""Audits of stereotypes: in texts about people, and in the likelihoods of sentences."""

@@ -1,1 +1,0 @@
-"""Audits of free texts: comparison of texts about a marked and the unmarked group."""

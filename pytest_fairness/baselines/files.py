@@ -1,0 +1,374 @@
+"""Baseline files: reader and writer of a repository's baselines, and fingerprints of probes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from pytest_fairness.baselines import entries
+from pytest_fairness.baselines.entries import (
+    SCHEMA_VERSION,
+    SUMMARY,
+    Entry,
+    Row,
+    answer_set_for,
+    first_error,
+    write_answers,
+)
+from pytest_fairness.errors import BaselineError
+from pytest_fairness.probes.field_types import display_path, name_key, name_problem
+from pytest_fairness.records import Json
+from pytest_fairness.resources import replace_file
+from pytest_fairness.version import __version__
+
+# Reader of the baselines of a repository: for each probe, a readable summary and the answers that were measured.
+#
+# `<probe>.json` is the summary, in a form that is easy to read in a diff. `<probe>.responses.jsonl.gz` holds the
+# answers in answer sets. An entry of the summary names the answer set from which it was measured.
+
+Stamp = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """Baseline of one probe.
+
+    Two equal objects have the same answers, because equal `stamps` mean unchanged files.
+
+    Attributes:
+        items: entries of the summary, by item id.
+        summary_path, answers_path: paths of the two files; the file of answers may be absent.
+        stamps: modification time (ns) and size (bytes) of each file; `None` for a file that does not exist.
+    """
+
+    items: Mapping[str, Entry]
+    summary_path: Path
+    answers_path: Path
+    stamps: tuple[Stamp | None, Stamp | None]
+
+    def answers(self, answer_set: str | None) -> list[Row]:
+        """Return the answers of one answer set, sorted by labels and trial; an empty list if no answers were kept.
+
+        Raises:
+            BaselineError: the file of answers is damaged, or lacks this answer set.
+        """
+        if answer_set is None or self.answer_sets is None:
+            return []
+        if answer_set not in self.answer_sets:
+            raise BaselineError(
+                f"{self.answers_path}: the answer set {answer_set}, to which {self.summary_path.name} refers, is "
+                "missing. Restore both files from the same commit, or delete both and make new ones with "
+                "--fairness-rebaseline.",
+                fixed_by_rebaseline=True,
+            )
+        return list(self.answer_sets[answer_set])
+
+    @property
+    def size(self) -> int:
+        """Return the number of answers in all answer sets."""
+        return sum(map(len, (self.answer_sets or {}).values()))
+
+    @cached_property
+    def answer_sets(self) -> Mapping[str, Sequence[Row]] | None:
+        """Return all kept answers by the id of their answer set; `None` if the file of answers is absent.
+
+        The file is read at the first access.
+        """
+        return entries.read_answers(self.answers_path)
+
+
+def read_baseline(folder: Path, name: str, known: Baseline | None = None) -> Baseline | None:
+    """Return the baseline of the probe `name`, or `None` if the probe has no baseline.
+
+    Args:
+        folder: folder of the baselines.
+        name: name of the probe.
+        known: a baseline that was read before; it is returned if it has the same path and unchanged files.
+
+    Raises:
+        BaselineError: the summary cannot be read or is not valid, or its probe's name differs from `name` only by case.
+    """
+    summary_path, answers_path = paths(folder, name)
+    stamps = _stamp(summary_path), _stamp(answers_path)
+    if known is not None and (known.summary_path, known.stamps) == (summary_path, stamps):
+        return known
+    try:
+        text = summary_path.read_text("utf-8-sig")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BaselineError(
+            f"{summary_path}: cannot be read ({error.strerror}). Make it readable, or move it away."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise entries.damaged_file_error(summary_path, "is not UTF-8") from error
+    stored, items = _parse_summary(summary_path, text)
+    if stored != name and name_key(stored) == name_key(name):
+        raise _case_error(summary_path, stored, name)
+    return Baseline(items, summary_path, answers_path, stamps)
+
+
+def require_own(baseline: Baseline | None, item: str, file: Path, root: Path) -> None:
+    """Raise `BaselineError` if the item's baseline belongs to another existing probe file or Python test file.
+
+    Tests in different Python files may share a baseline; then only the entry of this item is checked.
+
+    Args:
+        baseline: the stored baseline, or `None`.
+        item: id of the item.
+        file: file of the probe or of the Python test.
+        root: folder to which the paths of files in entries are relative.
+    """
+    if baseline is None:
+        return
+    own = display_path(file, root)
+    for other in sorted({entry.file for entry in baseline.items.values() if entry.file is not None} - {own}):
+        path = root / other
+        shared = file.suffix == path.suffix == ".py"
+        if shared and (item not in baseline.items or baseline.items[item].file != other):
+            continue
+        if path.is_file() and not (file.is_file() and file.samefile(path)):
+            raise BaselineError(
+                f"{own}: {baseline.summary_path} is already the baseline of {other!r}. Rename the probe or test in one "
+                f"of the two files. If {other!r} no longer uses this name, delete the baseline first."
+            )
+
+
+def require_distinct(folder: Path, name: str) -> None:
+    """Raise `BaselineError` if the folder has a baseline whose name differs from `name` only by case."""
+    for path in folder.glob("*.json"):
+        if path.stem != name and name_key(path.stem) == name_key(name):
+            raise _case_error(path, path.stem, name)
+
+
+def _case_error(path: Path, stored: str, name: str) -> BaselineError:
+    return BaselineError(
+        f"{path}: holds the baseline of {stored!r}. This name differs from {name!r} only by case, and Windows and "
+        f"macOS treat both names as one file. Rename one of the two probes. If {stored!r} was renamed, rename the "
+        "baseline's files, too."
+    )
+
+
+def paths(folder: Path, name: str) -> tuple[Path, Path]:
+    """Return the paths of a probe's summary file and file of answers.
+
+    Raises:
+        BaselineError: the probe's name cannot be the name of a file.
+    """
+    if (problem := name_problem(name)) is not None:
+        raise BaselineError(f"A baseline cannot be named {name!r}: {problem}. Choose another name.")
+    return folder / f"{name}.json", folder / f"{name}.responses.jsonl.gz"
+
+
+def _stamp(path: Path) -> Stamp | None:
+    try:
+        status = path.stat()
+    except OSError:  # the reader of the file reports the error
+        return None
+    return status.st_mtime_ns, status.st_size
+
+
+def _parse_summary(path: Path, text: str) -> tuple[str, Mapping[str, Entry]]:
+    """Return the name of the probe and the entries of its baseline, from a summary file's text.
+
+    Raises:
+        BaselineError: the text is no valid summary; the message names the path.
+    """
+    conflict = re.search(r"^(<<<<<<<|>>>>>>>) ", text, re.MULTILINE)
+    if conflict:
+        raise entries.damaged_file_error(
+            path, "holds an unresolved merge conflict", text.count("\n", 0, conflict.start()) + 1
+        )
+    try:
+        data = json.loads(text, object_pairs_hook=_without_duplicates, parse_constant=_reject_constant)
+    except json.JSONDecodeError as error:
+        raise entries.damaged_file_error(path, f"is not JSON ({error.msg})", error.lineno) from error
+    except (ValueError, RecursionError) as error:
+        raise entries.damaged_file_error(path, f"is not a baseline ({error})") from error
+    version = data.get("schema") if isinstance(data, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise BaselineError(
+            f"{path}: the file has the schema {version} of a newer pytest-fairness; version {__version__} reads schema "
+            f"{SCHEMA_VERSION}. Upgrade pytest-fairness."
+        )
+    if version != SCHEMA_VERSION:
+        raise entries.damaged_file_error(path, f'is not a baseline ("schema" is not {SCHEMA_VERSION})')
+    try:
+        summary = SUMMARY.validate_python(data)
+    except ValidationError as error:
+        raise entries.damaged_file_error(path, f"is not a baseline ({entries.first_error(error)})") from error
+    return summary.probe, summary.items
+
+
+def _without_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    result: dict[str, Json] = {}
+    for name, value in pairs:
+        if name in result:
+            raise ValueError(f"the key {name!r} occurs twice")
+        result[name] = value
+    return result
+
+
+def _reject_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a finite number")
+
+
+# Writer of the baselines of a repository, which replaces a file only if its content changes.
+
+
+def update_baseline(
+    folder: Path,
+    name: str,
+    entries: Mapping[str, Entry],
+    rows: Iterable[Row],
+    *,
+    remove: Collection[str] = (),
+    keep_answers: bool = True,
+) -> None:
+    """Write new entries into a probe's baseline; the other entries and their answers stay as they are.
+
+    If no entry is left, the files are removed.
+
+    If an item has the same measurement as before, and no new reason is given, its old entry is kept with its `date`,
+    `accepted_by` and `reason`, so that the same answers change no byte of the files.
+
+    Args:
+        folder: folder of the baselines; it is created if it does not exist.
+        name: the probe's name.
+        entries: new entries by item id; their `answer_set` is ignored.
+        rows: all answers from which the new entries were measured, in any order; duplicates are ignored.
+        remove: item ids of the entries to delete.
+        keep_answers: whether to write the answers; if not, the new entries name no answer set.
+
+    Raises:
+        BaselineError: the old files or the new content are not valid (the old files then stay unchanged), another
+            baseline's name differs from `name` only by case, or the new files cannot be written.
+    """
+    summary_path, answers_path = paths(folder, name)
+    require_distinct(folder, name)
+    old = read_baseline(folder, name)
+    old_items = old.items if old else {}
+    kept = {item: entry for item, entry in old_items.items() if item not in entries and item not in remove}
+    answer_sets: dict[str, Sequence[Row]] = {}
+    if old is not None and old.answer_sets is None:
+        # Somebody removed the file of answers: kept entries can refer to no answer set any more.
+        kept = {item: replace(entry, answer_set=None) for item, entry in kept.items()}
+    elif old is not None:
+        needed = {entry.answer_set for entry in kept.values() if entry.answer_set is not None}
+        answer_sets = {answer_set: old.answers(answer_set) for answer_set in needed}
+    new_rows = list(rows)
+    digest = answer_set_for(new_rows, {})
+    new_rows = new_rows if keep_answers else []
+    answer_set = answer_set_for(new_rows, answer_sets)
+    if answer_set is not None:
+        answer_sets.setdefault(answer_set, new_rows)
+    new = {
+        item: _entry_to_store(replace(entry, answer_set=answer_set).sealed(digest), old_items.get(item))
+        for item, entry in entries.items()
+    }
+    summary = {
+        "schema": SCHEMA_VERSION,
+        "probe": name,
+        "items": {item: entry.to_json() for item, entry in {**kept, **new}.items()},
+    }
+    try:
+        SUMMARY.validate_python(summary)
+    except ValidationError as error:
+        raise BaselineError(
+            f"{summary_path} was not written, because its new content would be invalid ({first_error(error)}); the old "
+            "file is unchanged. If the audits and scorers are not your own, please report this error."
+        ) from error
+    try:
+        # The first write keeps the old answer sets, too: the old summary stays valid if the run is killed in between.
+        write_answers(answers_path, {**((old and old.answer_sets) or {}), **answer_sets})
+        if summary["items"]:
+            replace_file(summary_path, _summary_bytes(summary))
+        else:
+            summary_path.unlink(missing_ok=True)
+        write_answers(answers_path, answer_sets)
+    except OSError as error:
+        raise BaselineError(
+            f"{error.filename or summary_path}: cannot be written ({error.strerror}). Make it writable."
+        ) from error
+
+
+def _entry_to_store(entry: Entry, old: Entry | None) -> Entry:
+    """Return the old entry if the new entry has the same measurement and no new reason; otherwise the new entry."""
+    if old is not None and entry.reason in (None, old.reason) and entry.same_measurement(old):
+        return old
+    return entry
+
+
+def _summary_bytes(summary: Mapping[str, Json]) -> bytes:
+    text = json.dumps(summary, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    # Python escapes a lone surrogate in the same way as JSON.
+    return text.encode("utf-8", "backslashreplace")
+
+
+# Fingerprints of the parts of a probe that affect an item, and their comparison with the item's baseline.
+
+NOT_SET = "not set"
+NAMES = {"system": "system prompt"}
+"""Names of parts for readers, where the stored name is not clear."""
+
+
+def fingerprints(parts: Mapping[str, Json]) -> dict[str, str]:
+    """Return the fingerprint of each part of a probe: the first 12 hex digits of the SHA-256 of its sorted JSON."""
+    return {
+        part: sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12] for part, content in parts.items()
+    }
+
+
+def stale_parts(entry: Entry, parts: Mapping[str, Json]) -> list[str]:
+    """Return the sorted names of the probe's parts that differ from the baseline.
+
+    Args:
+        entry: the baseline's entry.
+        parts: content of each part in this run, by the part's name; see `Entry.fingerprint`.
+
+    Returns:
+        The names of the changed parts; ` (added)` or ` (removed)` follows the name of an added or removed part.
+    """
+    return changed_parts(fingerprints(parts), entry.fingerprint)
+
+
+def changed_parts(current: Mapping[str, str], baseline: Mapping[str, str]) -> list[str]:
+    """Return the sorted names of the parts whose fingerprints differ, in the form of `stale_parts`.
+
+    Args:
+        current, baseline: fingerprint of each part, by the part's name.
+    """
+
+    def name(part: str) -> str:
+        note = " (added)" if part not in baseline else " (removed)" if part not in current else ""
+        return f"{NAMES.get(part, part)}{note}"
+
+    return sorted(name(part) for part in {*current, *baseline} if current.get(part) != baseline.get(part))
+
+
+def changed_sampling(entry: Entry, sampling: Mapping[str, Json]) -> list[str]:
+    """Return the sampling parameters and further fields that differ from the baseline, each as `temperature OLD → NEW`.
+
+    A different seed does not count as a difference, because it only draws another sample from the same distribution.
+
+    Args:
+        entry: the baseline's entry.
+        sampling: the sampling parameters and further fields that this run sets.
+    """
+
+    def shown(fields: Mapping[str, Json], name: str) -> str:
+        return json.dumps(fields[name], ensure_ascii=False) if name in fields else NOT_SET
+
+    current, baseline = entries.rounded(sampling), entries.rounded(entry.sampling)
+    return [
+        f"{name} {shown(baseline, name)} → {shown(current, name)}"
+        for name in sorted({*current, *baseline} - {"seed"})
+        if current.get(name) != baseline.get(name)
+    ]

@@ -1,1 +1,0 @@
-"""Arguments, settings and output that several commands share."""

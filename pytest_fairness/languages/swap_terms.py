@@ -1,0 +1,499 @@
+"""Terms of groups in prompts: the user's own lists, noun phrases in German, French and Spanish, and placebos."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.languages import straightened
+
+# The terms of a group in a prompt, and the text that replaces them in the version of each group.
+
+_ARTICLE = re.compile(r"(?<!\w)an?(?= $)", re.IGNORECASE)
+_VOWEL = re.compile(
+    r"heir|honest|honou?r|hour|(?!eu|one\b|once|uk|us[aeu]|uni(?!n|m)|u[bcdfghjklmpqrstvwxyz][aeiou])[aeiouáéíóú]",
+    re.IGNORECASE,
+)
+
+
+NEUTRAL = 2
+"""Column of the gender-neutral forms in the built-in list `gender`; 0 is male, and 1 is female."""
+
+
+class CannotSwapError(Exception):
+    """Error for a prompt that cannot be swapped; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """A piece of a prompt, and the text that replaces the piece in the version of each group.
+
+    Attributes:
+        start: position of the piece in the prompt.
+        text: the piece as it is written.
+        forms: text for each group, in the order of the groups; `None` for a group without a counterpart.
+        is_term: whether the piece names a group; `False` for articles, and for verbs that agree with a pronoun.
+    """
+
+    start: int
+    text: str
+    forms: tuple[str | None, ...]
+    is_term: bool = True
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The terms of a prompt, which all name the same group.
+
+    Attributes:
+        column: position of the group in the list of groups.
+        replacements: replacements of terms, articles and verbs, in their order in the prompt.
+        placebos: replacements of names by other names of the same group; each has a single form.
+        warnings: reasons to read the versions before they are used.
+        one_way: whether a version that is swapped back differs from the prompt.
+    """
+
+    column: int
+    replacements: tuple[Replacement, ...]
+    placebos: tuple[Replacement, ...] = ()
+    warnings: tuple[str, ...] = ()
+    one_way: bool = False
+
+
+def replaced(text: str, pieces: Iterable[tuple[int, str, str]]) -> str:
+    """Return the text with all pieces replaced; `pieces` are (position, text, new text), in order of position."""
+    parts, end = [], 0
+    for start, old, new in pieces:
+        parts += [text[end:start], new]
+        end = start + len(old)
+    return "".join([*parts, text[end:]])
+
+
+def like(written: str, term: str) -> str:
+    """Return the term with the capitalisation of the written word that it replaces."""
+    if written.isupper() and sum(map(str.isalpha, written)) > 1:
+        return term.upper()
+    return term[:1].upper() + term[1:] if written[:1].isupper() else term
+
+
+def article(text: str, start: int, term: str, forms: Sequence[str | None]) -> Replacement | None:
+    """Return the replacement of the article "a" or "an" before a term that is swapped; `None` if no article changes.
+
+    Args:
+        text: the prompt.
+        start: position of the term.
+        term: the term.
+        forms: see `Replacement`.
+    """
+    written = _ARTICLE.search(text, max(0, start - 3), start)
+    if written is None or written[0].lower() != _article_of(term):
+        return None
+    articles = tuple(_article_of(form or term) for form in forms)
+    if written[0][0].isupper():
+        articles = tuple(word.upper() if len(term) > 1 and term.isupper() else word.capitalize() for word in articles)
+    return Replacement(written.start(), written[0], articles, is_term=False) if len(set(articles)) > 1 else None
+
+
+def _article_of(term: str) -> str:
+    return "an" if _VOWEL.match(term) else "a"
+
+
+def group_column(columns: Sequence[int], groups: Sequence[str]) -> int:
+    """Return the column of the only group that a prompt names.
+
+    Raises:
+        CannotSwapError: the prompt names no group or several groups.
+    """
+    different = sorted(set(columns))
+    if not different:
+        raise CannotSwapError("the prompt names no group")
+    if len(different) > 1:
+        raise CannotSwapError(f"the prompt names several groups: {', '.join(groups[column] for column in different)}")
+    return different[0]
+
+
+# Lists of terms that name groups; each row has one term for each group.
+
+GENDER = "gender"
+"""Name of the built-in list."""
+BUILT_IN = {
+    "en": ("male", "female", "neutral"),
+    "de": ("male", "female"),
+    "fr": ("male", "female"),
+    "es": ("male", "female"),
+}
+"""Groups of the built-in list of each language."""
+
+
+class SwapTermsError(FairnessError):
+    """Error in a list of terms, whose rows must pair the terms of the groups one to one.
+
+    Args:
+        message: complete message for the user.
+        row: number of the row with the error, from 1; `None` for an error of the groups or of the whole list.
+    """
+
+    def __init__(self, message: str, row: int | None = None) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+@dataclass(frozen=True)
+class SwapTerms:
+    """Terms of groups in one language.
+
+    Attributes:
+        groups: names of the groups, in the order of the terms in a row.
+        rows: rows with one term for each group; empty for a built-in list, whose terms are in a data file.
+        code: ISO 639 code of the language of the terms.
+        name: name of a built-in list; "" for a list of the user.
+    """
+
+    groups: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    code: str = "en"
+    name: str = ""
+
+    @classmethod
+    def of_rows(cls, groups: Sequence[str], rows: Iterable[Sequence[str]], code: str = "en") -> SwapTerms:
+        """Return the list of terms that a user gives.
+
+        Args:
+            groups: names of the groups.
+            rows: rows with one term for each group. Terms in lower case match any capitalisation.
+            code: ISO 639 code of the language of the terms.
+
+        Raises:
+            SwapTermsError: there are fewer than two groups, two groups have the same name, there are no rows, or the
+                terms are not paired one to one.
+        """
+        if len(groups) < 2 or len(set(groups)) < len(groups):
+            raise SwapTermsError(f"A swap needs two or more different groups, not {', '.join(groups) or 'none'}.")
+        checked: list[tuple[str, ...]] = []
+        seen: dict[str, tuple[int, str]] = {}
+        for number, row in enumerate(rows, 1):
+            if len(row) != len(groups):
+                raise SwapTermsError(
+                    f"Row {number} has {len(row)} terms. Give one term for each group: {', '.join(groups)}.", number
+                )
+            terms = tuple(" ".join(term.split()) for term in row)
+            for group, term in zip(groups, terms, strict=True):
+                if not term:
+                    raise SwapTermsError(
+                        f"Row {number} has no term for {group}. Add the term, or remove the row.", number
+                    )
+                if before := seen.get(term.casefold()):
+                    raise SwapTermsError(
+                        f"'{term}' of {group} in row {number} is also a term of {before[1]} in row {before[0]}. "
+                        "Give each term once, so that it has one counterpart.",
+                        number,
+                    )
+                seen[term.casefold()] = number, group
+            checked.append(terms)
+        if not checked:
+            raise SwapTermsError("The list of terms has no rows. Add a row with one term for each group.")
+        return cls(tuple(groups), tuple(checked), code)
+
+    @classmethod
+    def built_in(cls, name: str, code: str) -> SwapTerms:
+        """Return a built-in list: `gender` of English, German, French or Spanish.
+
+        Raises:
+            LookupError: there is no such list.
+        """
+        if name == GENDER and code in BUILT_IN:
+            return cls(BUILT_IN[code], (), code, name)
+        raise LookupError(f"There is no built-in list '{name}' for the language '{code}'.")
+
+
+# Search of a prompt for the terms of a user's own list.
+
+
+def listed_terms(text: str, terms: SwapTerms) -> Reading:
+    """Find the listed terms in a prompt, and return them with their replacements.
+
+    Raises:
+        CannotSwapError: the prompt names no group or several groups.
+    """
+    index = _cells_by_term(terms)
+    columns, replacements = [], []
+    for match in _pattern(terms).finditer(text):
+        # A few letters, such as the long s, match without being the same in lower case.
+        if (cell := index.get(match[0].lower())) is None:
+            continue
+        row, column = cell
+        columns.append(column)
+        in_lower_case = match[0] != terms.rows[row][column] and match[0].islower()
+        forms = tuple(term.lower() if in_lower_case else like(match[0], term) for term in terms.rows[row])
+        if terms.code == "en" and (before := article(text, match.start(), match[0], forms)):
+            replacements.append(before)
+        replacements.append(Replacement(match.start(), match[0], forms))
+    return Reading(group_column(columns, terms.groups), tuple(replacements))
+
+
+@lru_cache(maxsize=8)
+def _cells_by_term(terms: SwapTerms) -> dict[str, tuple[int, int]]:
+    """Return the row and the column of each term, by the term in lower case."""
+    return {term.lower(): (row, column) for row, own in enumerate(terms.rows) for column, term in enumerate(own)}
+
+
+@lru_cache(maxsize=8)
+def _pattern(terms: SwapTerms) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){either(map(re.escape, _cells_by_term(terms)))}(?!\w)", re.IGNORECASE)
+
+
+# Search of a German, French or Spanish prompt for noun phrases that name a gender, with their articles.
+#
+# Only listed phrases are replaced. A prompt is left out if another of its words may refer to the person: a pronoun,
+# an adjective that agrees, a noun without a listed article.
+
+CODES = ("de", "fr", "es")
+"""ISO 639 codes of the languages with a list of noun phrases."""
+_WORD = re.compile(r"\b(?:M|Sra?)\.|[^\W\d_][\w'-]*")
+_NEXT_WORD = re.compile(r",? ([^\W\d_][\w'’.-]*)")
+_ARTICLES = frozenset({"la", "las", "lo", "los"})
+_NOUN_ENDINGS = ("ción", "sión", "dad", "tud", "ciones", "siones", "dades")
+_BEFORE_ARTICLES = frozenset({"a", "de", "en", "con", "por", "para", "sin", "sobre", "desde", "hasta", "es", "y", "o"})
+_SENTENCE_START = re.compile(r"(?:^|[.!?:\n¿¡]|[\"“„«])\s*$")
+
+
+_Pair = tuple[int, tuple[str, str]]
+"""Column of a phrase (0 for male, 1 for female), and the pair of the male and the female phrase."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Phrases:
+    """The phrases of a language.
+
+    Attributes:
+        pairs: column of each phrase, and its male and female form, by the phrase in lower case; `None` for a phrase
+            with several counterparts.
+        nouns: nouns of the phrases; in lower case, except in German.
+        longest: largest number of words of a phrase.
+    """
+
+    pairs: Mapping[str, _Pair | None]
+    nouns: frozenset[str]
+    longest: int
+
+
+def gendered_phrases(text: str, code: str, groups: Sequence[str]) -> Reading:
+    """Return the phrases of the list that a prompt contains, with their replacements.
+
+    Raises:
+        CannotSwapError: the prompt names no group, several groups or several people, or has an ambiguous word.
+    """
+    content = data(f"{code}_gender")
+    plain = straightened(text)
+    matches, others = _phrases_and_other_words(plain, code)
+    column = group_column([pair[0] for _, pair in matches], groups)
+    for span, _ in matches:
+        _check_next_word(plain, *span, content)
+    _check_other_words(plain, [span for span, _ in matches], others, content)
+    replacements = tuple(
+        Replacement(start, text[start:end], _forms(text[start:end], pair)) for (start, end), (_, pair) in matches
+    )
+    if len({tuple(form.split()[-1] for form in forms) for _, (_, forms) in matches}) > 1:
+        shown = " and ".join(f"'{item.text}'" for item in replacements)
+        raise CannotSwapError(f"{shown} may be two people")
+    names = [] if code == "de" else _possible_names(plain, content)
+    return Reading(
+        column, replacements, warnings=tuple(f"'{name}' may be a name, which is not replaced" for name in names)
+    )
+
+
+def pairs(code: str) -> Mapping[str, _Pair]:
+    """Return the column, male form and female form of each phrase with one counterpart, by the phrase in lower case."""
+    return {phrase: pair for phrase, pair in _phrases(code).pairs.items() if pair is not None}
+
+
+def _phrases_and_other_words(text: str, code: str) -> tuple[list[tuple[tuple[int, int], _Pair]], list[re.Match[str]]]:
+    """Return the phrases of a text with their positions, and the words outside them.
+
+    Raises:
+        CannotSwapError: a phrase has several counterparts, or a noun of the list is in no phrase.
+    """
+    phrases = _phrases(code)
+    words = list(_WORD.finditer(text))
+    matches: list[tuple[tuple[int, int], _Pair]] = []
+    others = []
+    index = 0
+    while index < len(words):
+        start = words[index].start()
+        for last in range(min(index + phrases.longest, len(words)) - 1, index - 1, -1):
+            phrase = text[start : words[last].end()]
+            if phrase.lower() in phrases.pairs:
+                pair = phrases.pairs[phrase.lower()]
+                if pair is None:
+                    raise CannotSwapError(f"'{phrase}' has several counterparts")
+                matches.append(((start, words[last].end()), pair))
+                index = last + 1
+                break
+        else:
+            word = words[index][0]
+            if (word if code == "de" else word.lower()) in phrases.nouns:
+                raise CannotSwapError(
+                    f"'{word}' is replaced only in the phrases of the built-in list, such as an article and a noun"
+                )
+            others.append(words[index])
+            index += 1
+    return matches, others
+
+
+def _forms(written: str, pair: tuple[str, str]) -> tuple[str, ...]:
+    return tuple(like(written, form.replace("'", "’") if "’" in written else form) for form in pair)
+
+
+def _check_next_word(text: str, start: int, end: int, content: Mapping[str, Any]) -> None:
+    """Raise `CannotSwapError` if the word after a phrase may be a name, or an adjective that agrees with the phrase."""
+    if "after" not in content:
+        return
+    phrase = text[start:end]
+    if phrase.lower().endswith(tuple(title.lower() for title in content["titles"])):
+        while (name := _NEXT_WORD.match(text, end)) and name[1][0].isupper():
+            end = name.end()
+    word = _NEXT_WORD.match(text, end)
+    allowed = content["after"].split()
+    if word and not {word[1].lower().rstrip("."), word[1].lower().partition("'")[0] + "'"}.intersection(allowed):
+        raise CannotSwapError(f"the form of '{word[1]}' after '{phrase}' may depend on this phrase")
+
+
+def _check_other_words(
+    text: str, spans: Sequence[tuple[int, int]], words: Sequence[re.Match[str]], content: Mapping[str, Any]
+) -> None:
+    """Raise `CannotSwapError` if a word outside the phrases may refer to the person."""
+    unclear, left_out = set(content["unclear"].split()), set(content["left_out"].split())
+    lower_case = set(content.get("unclear_in_lower_case", "").split())
+    harmless = set(content.get("harmless", "").split())
+    nouns = set(content.get("after_articles", "").split())
+    for word in words:
+        lower = word[0].lower()
+        if lower in left_out:
+            raise CannotSwapError(f"the built-in list has no counterpart of '{word[0]}'")
+        polite = lower in lower_case and word[0][0].isupper() and not _SENTENCE_START.search(text[: word.start()])
+        if {lower, lower.partition("'")[2]} & unclear and not polite:
+            raise CannotSwapError(f"'{word[0]}' may refer to the person of the swapped term")
+    flags = re.IGNORECASE if nouns or "after" in content else re.NOFLAG  # German nouns have capitals
+    for pattern in content["unclear_patterns"]:
+        for match in re.finditer(rf"(?<!\w){pattern}(?!\w)", text, flags):
+            last = match.end() - 1
+            if match[0].lower() not in harmless and not any(start <= last < end for start, end in spans):
+                raise CannotSwapError(f"'{match[0]}' may refer to the person of the swapped term")
+    for before, word, after in zip([None, *words], words, [*words[1:], None], strict=False) if nouns else ():
+        noun = after[0].lower() if after else ""
+        after_preposition = before is not None and before[0].lower() in _BEFORE_ARTICLES
+        is_noun = {noun, noun.removesuffix("s")} & nouns or noun.endswith(_NOUN_ENDINGS)
+        if word[0].lower() in _ARTICLES and not after_preposition and not is_noun:
+            raise CannotSwapError(f"'{word[0]} {noun}' may refer to the person of the swapped term")
+
+
+def _possible_names(text: str, content: Mapping[str, Any]) -> list[str]:
+    """Return the capitalised words that do not begin a sentence, without titles and without the words after titles."""
+    titles = tuple(content["titles"])
+    return [
+        word[0]
+        for word in _WORD.finditer(text)
+        if word[0][0].isupper()
+        and not word[0].startswith(titles)
+        and not _SENTENCE_START.search(text[: word.start()])
+        and not text[: word.start()].rstrip().endswith(titles)
+    ]
+
+
+@cache
+def _phrases(code: str) -> _Phrases:
+    content = data(f"{code}_gender")
+    rows = [(male, female) for male, female in content["phrases"]]
+    nouns: set[str] = set(content.get("other_nouns", "").split())
+    counterparts: dict[str, set[_Pair]] = defaultdict(set)
+    for key, frames in (("nouns", "frames"), ("nouns_with_vowels", "frames_before_vowels")):
+        for noun in content.get(key, ()):
+            forms = dict(zip(content["columns"], noun.split(), strict=True))
+            nouns.update(forms.values())
+            rows += [(male.format(**forms), female.format(**forms)) for male, female in content[frames]]
+            for frame in content["plural_frames"]:
+                counterparts[frame.format(**forms).lower()].add((-1, (noun, noun)))
+    for male, female in rows:
+        if male != female:
+            counterparts[male.lower()].add((0, (male, female)))
+            counterparts[female.lower()].add((1, (male, female)))
+    return _Phrases(
+        pairs={
+            phrase: pair if len(possible) == 1 and (pair := next(iter(possible)))[0] >= 0 else None
+            for phrase, possible in counterparts.items()
+        },
+        nouns=frozenset(nouns),
+        longest=max(len(phrase.split()) for phrase in counterparts),
+    )
+
+
+# Placebo of a prompt: the same text with a change that names no other group.
+
+_NOT = ["do", "does", "did", "is", "are", "was", "were", "has", "have", "had", "could", "would", "should"]
+_EXPANDED = {f"{verb}n't": f"{verb} not" for verb in _NOT} | {"can't": "cannot", "won't": "will not"}
+_EXPANDED_I = {"i'm": "I am", "i've": "I have", "i'll": "I will"}
+_CONTRACTED = {full: short for short, full in _EXPANDED.items()} | {"I am": "I'm"}
+_AFTER_VERB = (
+    "i|you|we|they|it|he|she|my|your|our|their|his|her|the|an?|this|that|these|those|anyone|someone"  # "Don't you …"
+)
+_SHORT = re.compile(
+    rf"(?<=[^\W\d_] )(?<!why )(?<!how )(?<!what )(?<!and )(?<!but )(?<!or )(?:{'|'.join(_EXPANDED)})"
+    rf"(?= (?!(?:{_AFTER_VERB})\b)\w)|\b(?:{'|'.join(_EXPANDED_I)})(?= \w)".replace("'", "['’]"),
+    re.IGNORECASE,
+)
+_LONG = re.compile(rf"(?<=[^\W\d_] )(?:{'|'.join(_CONTRACTED)})(?= \w)|\bI am(?= \w)")
+_THANKS = {"en": "Thank you.", "de": "Danke.", "fr": "Merci.", "es": "Gracias."}
+_SENTENCE_END = re.compile(r"[.!?][\"”')\]]*\s*$")
+_STRAIGHT = re.compile(r"(?<=\w)'(?=\w)")
+_CURLY = re.compile(r"(?<=\w)’(?=\w)")
+
+
+def placebo(text: str, reading: Reading, code: str) -> str | None:
+    """Return the prompt with a change that names no other group; `None` if no such change is possible.
+
+    Names are replaced by other names of the same group. In a prompt without names, contractions or the form of
+    apostrophes are changed, or a final "Thank you" is added.
+    """
+    if reading.placebos:
+        return replaced(text, [(item.start, item.text, str(item.forms[0])) for item in reading.placebos])
+    if code == "en" and (changed := _other_contractions(text)) != text:
+        return changed
+    for marks, other in ((_STRAIGHT, "’"), (_CURLY, "'")):
+        if marks.search(text):
+            return marks.sub(other, text)
+    if code not in _THANKS:
+        return None
+    return text.rstrip() + (" " if _SENTENCE_END.search(text) else "\n") + _THANKS[code]
+
+
+def _other_contractions(text: str) -> str:
+    """Return the text with "don't" changed to "do not"; if it has no such contraction, "do not" becomes "don't"."""
+
+    def expanded(match: re.Match[str]) -> str:
+        short = match[0].lower().replace("’", "'")
+        return _EXPANDED_I.get(short) or like(match[0][0], _EXPANDED[short])
+
+    return _SHORT.sub(expanded, text) if _SHORT.search(text) else _LONG.sub(lambda match: _CONTRACTED[match[0]], text)
+
+
+# Data files of swaps.
+
+
+@cache
+def data(name: str) -> Mapping[str, Any]:
+    """Return the content of the data file `data/swaps/<name>.toml`."""
+    return tomllib.loads(
+        files("pytest_fairness.languages").joinpath("data", "swaps", f"{name}.toml").read_text("utf-8")
+    )
+
+
+def either(alternatives: Iterable[str]) -> str:
+    """Return a regular expression that matches any of the alternatives; longer alternatives are tried first."""
+    return f"(?:{'|'.join(sorted(alternatives, key=lambda pattern: (-len(pattern), pattern)))})"

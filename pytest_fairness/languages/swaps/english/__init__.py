@@ -1,1 +1,0 @@
-"""English: pronouns, names and the agreement of verbs with a singular "they"."""

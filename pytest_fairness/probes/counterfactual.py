@@ -1,0 +1,609 @@
+"""Probes of kind `counterfactual`: decisions about a record, and about the same record with one attribute flipped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal, Self
+
+from pydantic import ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+
+from pytest_fairness.errors import ProbeError
+from pytest_fairness.options import MAX_TRIALS
+from pytest_fairness.probes import conversations, counterfactual_records, field_types, prompts
+from pytest_fairness.probes.conversations import StructuredAnswerSettings, StructuredProbe
+from pytest_fairness.probes.counterfactual_records import (
+    WITH,
+    Fields,
+    Flip,
+    OpenmlRecords,
+    Record,
+    WrittenFlip,
+    WrittenRecords,
+)
+from pytest_fairness.probes.diagnostics import (
+    Diagnostic,
+    Location,
+    errors_at,
+    nearest,
+    quoted,
+    raise_diagnostics,
+    suggestion,
+)
+from pytest_fairness.probes.field_types import AuditSettings, Content, Line, ProbeModel, Text, block_text, canonical
+from pytest_fairness.probes.shared_keys import AnswerReading, max_trials
+from pytest_fairness.records import CALLED, NOT_CALLED, Answer, AnswerFormat, Judging, Message, NumberFormat, Prompt
+
+OWN, AGAIN, FLIPPED = "own", "again", "flipped"
+"""Values of the label `form`: the unchanged record, a repetition of a prompt, and the record with a flip.
+
+An answer about a flipped record, also to a repeated prompt, has the labels `attribute` and `to`.
+"""
+
+
+def _default_choices(settings: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the default choices; `settings` holds `tool` and `path`, which pydantic validates before `choices`."""
+    return (CALLED, NOT_CALLED) if settings.get("tool") and not settings.get("path") else ("yes", "no")
+
+
+# Settings of a counterfactual probe: the possible answers, which are choices or numbers, and the true answers.
+
+
+class NumberSettings(ProbeModel):
+    """Settings of answers that are numbers, such as scores or salaries."""
+
+    min: float = Field(description="Smallest possible number; a smaller number is unreadable.")
+    max: float = Field(description="Largest possible number; a larger number is unreadable.")
+    unit: Line | None = Field(
+        default=None,
+        description="Unit of the numbers, such as `points`, `USD` or `EUR per month`. A number with another unit is "
+        "unreadable.",
+    )
+    name: Line | None = Field(
+        default=None,
+        description="Name of the number in the answers: a key in JSON, and a label in prose (`Salary: 85000`). "
+        "Default: common names, such as `score` and `answer`.",
+    )
+    ranges: Literal["unreadable", "middle"] = Field(
+        default="unreadable", description='How "80 to 90" is read: not at all, or as the middle, 85.'
+    )
+    decimal: Literal[".", ","] | None = Field(
+        default=None, description="Decimal mark of the answers. Default: recognised in each number."
+    )
+
+    @field_validator("max")
+    @classmethod
+    def _is_above_min(cls, largest: float, info: ValidationInfo) -> float:
+        smallest = info.data.get("min", -math.inf)
+        if smallest >= largest:
+            raise_diagnostics([Diagnostic((), f"`max` must be larger than `min` ({smallest:g})")])
+        return largest
+
+    @property
+    def format(self) -> NumberFormat:
+        """The settings as a `NumberFormat`, by which answers are parsed."""
+        return NumberFormat(self.min, self.max, self.unit or "", self.name or "", self.ranges, self.decimal)
+
+
+class RecordAnswerSettings(StructuredAnswerSettings):
+    """Settings of the valid answers (choices, numbers or texts), and of the way answers are read."""
+
+    choices: tuple[Line, ...] = Field(
+        default_factory=_default_choices,
+        min_length=2,
+        description="The valid answers. Default: yes and no; for a `tool` without `path`, called and not called.",
+    )
+    positive: Line | None = Field(default=None, description="The favourable choice. Default: the first choice.")
+    judge: bool = Field(
+        default=False,
+        description="Let a judge model (ini fairness_judge) classify the answers; for answers in free text.",
+    )
+    votes: int = Field(
+        default=3, ge=1, le=99, description="Number of votes of the judge model on each answer; must be odd."
+    )
+
+    number: NumberSettings | None = Field(
+        default=None, description="Answers are numbers, such as scores; in place of `choices`."
+    )
+    text: bool = Field(
+        default=False, description="Answers are free texts, which the audit `score` measures; in place of `choices`."
+    )
+
+    @field_validator("choices")
+    @classmethod
+    def _are_different(cls, choices: tuple[str, ...]) -> tuple[str, ...]:
+        located = (((place,), choice) for place, choice in enumerate(choices))
+        raise_diagnostics(field_types.repeats(located, "choices must differ in more than letter case"))
+        return choices
+
+    @field_validator("positive")
+    @classmethod
+    def _is_a_choice(cls, positive: str | None, info: ValidationInfo) -> str | None:
+        choices = info.data.get("choices", (positive,))
+        if positive is not None and positive not in choices:
+            message = f"{quoted(positive)} is not one of the choices{suggestion(positive, choices)}"
+            raise_diagnostics([Diagnostic((), message)])
+        return positive
+
+    @field_validator("votes")
+    @classmethod
+    def _can_decide(cls, votes: int, info: ValidationInfo) -> int:
+        if votes % 2 == 0:
+            message = "`votes` must be odd, so that two choices cannot get the same number of votes"
+            raise_diagnostics([Diagnostic((), message)])
+        if not info.data.get("judge", True):
+            raise_diagnostics([Diagnostic((), "`votes` needs a judge: add `judge: true`", at_key=True)])
+        return votes
+
+    @property
+    def is_call(self) -> bool:
+        """Return whether the decision is the call of a tool."""
+        return self.tool is not None and self.path is None
+
+    @model_validator(mode="after")
+    def _have_one_form(self) -> Self:
+        """Check that the settings describe only one form of answers."""
+        form = "number" if self.number else "text" if self.text else None
+        others = {"choices", "positive", "judge", "votes", *(("text",) if self.number and self.text else ())}
+        both = self.model_fields_set & others if form else set()
+        found = [
+            Diagnostic((name,), f"{form}s have no `{name}`: remove `{name}`, or remove `{form}`", at_key=True)
+            for name in sorted(both)
+        ]
+        if self.is_call:
+            message = "the decision is whether `tool` is called: remove `{}`, or add the `path` of an argument"
+            own = self.model_fields_set & {"choices", "number", "text", "judge"}
+            found += [Diagnostic((name,), message.format(name), at_key=True) for name in sorted(own)]
+        elif self.judge and self.path is not None:
+            message = "a judge model reads free text: remove `judge`, or remove `path`"
+            found.append(Diagnostic(("judge",), message, at_key=True))
+        raise_diagnostics(found)
+        return self
+
+
+class TruthSettings(ProbeModel):
+    """Settings of the true answers about the records."""
+
+    column: Line = Field(default="truth", description="The records' column with the true answer.")
+    positive: Line = Field(description="The value of `column` for which the positive choice is right.")
+
+
+class CounterfactualProbe(StructuredProbe):
+    """Probe of decisions about records.
+
+    For each record, the probe sends requests about the unchanged record and about the record after each flip. With a
+    single trial, each of these requests is repeated once for audits that need two answers to each prompt.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["prompt", "records"]},
+                {"required": ["messages", "records"]},
+                {"required": ["responses"]},
+            ]
+        }
+    )
+
+    units = "records"
+
+    kind: Literal["counterfactual"] = Field(
+        description="Kind of the probe: compares decisions about records that differ only in a flipped attribute."
+    )
+    prompt: Text | None = Field(
+        default=None,
+        description="Prompt about each record; {age} stands for the record's field `age`. If the record lacks the "
+        "field, the clause with {age} is left out. A literal brace is written {{ or }}.",
+    )
+    written_records: WrittenRecords | None = Field(
+        default=None,
+        alias="records",
+        description="The records: a list, a file or a data set of OpenML.",
+    )
+    flip: dict[Line, WrittenFlip] = Field(
+        min_length=1,
+        description="The attributes that are flipped, each with a pair or a list of values, such as {sex: {Male: "
+        "Female}}. `sex+race` flips several attributes at once; `with` names columns that change together with an "
+        "attribute.",
+    )
+    answer: RecordAnswerSettings = Field(
+        default_factory=RecordAnswerSettings, description="The valid answers, and how they are recognised."
+    )
+    truth: TruthSettings | None = Field(
+        default=None, description="The true answer about each record, for audits that need it, such as `accuracy`."
+    )
+
+    _rows: list[dict[str, str]] | ProbeError | None = PrivateAttr(default=None)
+
+    @field_validator("flip")
+    @classmethod
+    def _fit_together(cls, written: dict[str, WrittenFlip]) -> dict[str, WrittenFlip]:
+        return counterfactual_records.check_flips(written)
+
+    @model_validator(mode="after")
+    def _fits_its_records(self) -> Self:
+        """Check that the keys fit the records; the records of OpenML are not checked before they are fetched."""
+        if self.responses is None and not isinstance(self.written_records, OpenmlRecords | None):
+            with errors_at("records"):
+                raise_diagnostics(self._record_diagnostics())
+        return self
+
+    @cached_property
+    def reading(self) -> AnswerReading:
+        """Form of the answers (choices, numbers or texts), the part of an answer that is read, and the judge's task."""
+        answer = self.answer
+        return replace(
+            super().reading,
+            choices=() if answer.judge or answer.number or answer.text else answer.choices,
+            number=None if answer.number is None else answer.number.format,
+            judging=self._judging() if answer.judge else None,
+        )
+
+    @property
+    def _structured_answer(self) -> StructuredAnswerSettings:
+        return self.answer
+
+    @property
+    def _value_format(self) -> AnswerFormat:
+        return "text" if self.answer.number is None else "number"
+
+    @property
+    def positive(self) -> str:
+        """The favourable choice."""
+        return self.answer.choices[0] if self.answer.positive is None else self.answer.positive
+
+    def is_right(self, answer: Answer) -> bool | None:
+        """Return whether a usable answer agrees with the truth about its record; `None` if the truth is unknown."""
+        if self.truth is None or "truth" not in answer.labels:
+            return None
+        return bool(answer.content == self.positive) == (answer.labels["truth"] == self.truth.positive)
+
+    def _judging(self) -> Judging:
+        """Return the judge model's task; its question has field names (`[age]`) in place of values."""
+        last = len(self.turns) if isinstance(self.measure, str) else self.measure - 1
+        opening = [message.content for message in self.messages or ()] or [self._question]
+        asked = "\n".join(map(block_text, (*opening, *self.turns[:last])))
+        blank = {name: f"[{name}]" for name in prompts.placeholders(asked)}
+        return Judging(prompts.fill(asked, blank), self.answer.choices, self.answer.votes)
+
+    @cached_property
+    def flips(self) -> dict[str, Flip]:
+        """The flips by attribute."""
+        return counterfactual_records.flips_of(self.flip)
+
+    @cached_property
+    def records(self) -> list[Record]:
+        """The records for which prompts are sent: those of the sample with a value that a flip lists.
+
+        The list is empty if the answers are recorded.
+
+        Raises:
+            ProbeError: the records cannot be fetched, or do not fit the probe.
+        """
+        if self.written_records is None or self.responses is not None:
+            return []
+        for diagnostic in self._record_diagnostics() if isinstance(self.written_records, OpenmlRecords) else ():
+            raise ProbeError(f"{self.name}: {diagnostic.message}")
+        return [record for record in self._sample if any(flip.value_of(record.fields) for flip in self.flips.values())]
+
+    @cached_property
+    def _sample(self) -> list[Record]:
+        """All records of the sample; an empty list if the answers are recorded."""
+        if self.written_records is None or self.responses is not None:
+            return []
+        return counterfactual_records.sampled_records(self.written_records, self._all_rows())
+
+    def unlisted_records(self, attribute: str) -> int:
+        """Return how many records of the sample have none of the values that the probe lists for the attribute."""
+        return sum(self.flips[attribute].value_of(record.fields) is None for record in self._sample)
+
+    def _all_rows(self) -> list[dict[str, str]]:
+        """Return the fields of all records; after a failed attempt, raise its error again without another attempt."""
+        if self._rows is None and self.written_records is not None:
+            try:
+                self._rows = counterfactual_records.rows_of(self.written_records)
+            except ProbeError as error:
+                self._rows = error
+        if isinstance(self._rows, ProbeError):
+            raise self._rows
+        return self._rows or []
+
+    def _record_diagnostics(self) -> Iterator[Diagnostic]:
+        rows, written = self._all_rows(), self._conversations()
+        found = [*record_diagnostics(rows, conversations=written, flips=self.flips, truth=self.truth)]
+        yield from found
+        if found:
+            return
+        records = (
+            counterfactual_records.sampled_records(self.written_records, rows)
+            if self.written_records is not None
+            else []
+        )
+        for texts in written:
+            yield from self._empty_messages(texts, records)
+            yield from self._flips_without_effect(texts, records)
+
+    def _conversations(self) -> list[Located]:
+        """Return the templates and their locations, for the probe's conversation and for each variant's prompt."""
+        turns: Located = [(("turns", i), text) for i, text in enumerate(self.turns)]
+        messages: Located = [(("messages", i, "content"), one.content) for i, one in enumerate(self.messages or ())]
+        variants = [(("variants", name, "prompt"), wording.prompt) for name, wording in self.variants.items()]
+        prompts: list[tuple[Location, object]] = [(("prompt",), self.prompt), *variants]
+        found = [messages] if messages else [[(place, text)] for place, text in prompts if isinstance(text, str)]
+        return [[(place, block_text(text)) for place, text in (*first, *turns)] for first in found]
+
+    def _empty_messages(self, texts: Located, records: list[Record]) -> Iterator[Diagnostic]:
+        """Yield a diagnostic for the first record for which a message has no text."""
+        for location, text in texts:
+            for record in records:
+                if not _prompt_with_fields(text, record.fields).strip():
+                    missing = ", ".join(name for name in prompts.placeholders(text) if name not in record.fields)
+                    message = (
+                        f"this text is empty for record {record.id}, because the record has no {missing}, and each "
+                        "clause with a missing field is left out: add a clause without placeholders"
+                    )
+                    yield Diagnostic(location, message)
+                    return
+
+    def _flips_without_effect(self, texts: Located, records: list[Record]) -> Iterator[Diagnostic]:
+        """Yield a diagnostic for the first record whose conversation a flip does not change."""
+
+        def filled(fields: Fields) -> list[str]:
+            return [_prompt_with_fields(text, fields) for _, text in texts]
+
+        for record in records:
+            for flip in self.flips.values():
+                value = flip.value_of(record.fields)
+                others = flip.others(value) if value is not None else ()
+                own = filled(record.fields)
+                if any(own == filled(flip.apply(record.fields, other)) for other in others):
+                    names = dict.fromkeys(name for _, text in texts for name in prompts.placeholders(text))
+                    missing = [name for name in names if name not in record.fields]
+                    columns = " or ".join(f"{{{part.attribute}}}" for part in flip.columns)
+                    yield Diagnostic(
+                        texts[0][0],
+                        f"flipping {flip.attribute!r} changes nothing in the prompt of record {record.id}: the record "
+                        f"has no {', '.join(missing)}, so the clause with {columns} is left out. Move {columns} to a "
+                        "separate clause",
+                    )
+                    return
+
+    def unit_of(self, labels: Mapping[str, str]) -> str:
+        """Return the id of the record."""
+        return labels["record"]
+
+    def _owner(self, labels: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the record: equal flips of one record, for items of several attributes, are asked once."""
+        return {"record": labels["record"]}
+
+    def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
+        """Yield the prompts record by record: the original and the flipped prompts, each with its repetition.
+
+        Several trials repeat each prompt, so that there are no other repetitions.
+        """
+        count = max_trials(self.trials, trials)
+        for labels, fields in (form for record in self.records for form in self._forms(record)):
+            if labels["form"] == AGAIN and count > 1:
+                continue
+            text, opening = _prompt_with_fields(self._question, fields), self._opening(labels)
+            yield from (self._prompt(text, labels, trial, opening) for trial in range(count))
+
+    @property
+    def _question(self) -> str:
+        """The template of the first prompt about each record."""
+        return block_text(self.messages[-1].content if self.messages else self.prompt)
+
+    @cached_property
+    def _fields(self) -> dict[str, Fields]:
+        return {record.id: record.fields for record in self.records}
+
+    def _first_template(self, labels: Mapping[str, str]) -> str:
+        return self._question
+
+    def _filled_template(self, text: str, labels: Mapping[str, str]) -> str:
+        fields = self._fields[labels["record"]]
+        if "to" in labels:
+            fields = self.flips[labels["attribute"]].apply(fields, labels["to"])
+        return _prompt_with_fields(block_text(text), fields)
+
+    def _forms(self, record: Record) -> Iterator[tuple[dict[str, str], Fields]]:
+        """Yield the labels and the record's fields for each prompt about a record."""
+        found = {name: flip.value_of(record.fields) for name, flip in self.flips.items()}
+        known = {name: value for name, value in found.items() if value is not None}
+        labels = {"record": record.id, **known}
+        if self.truth is not None and self.truth.column in record.fields:
+            labels["truth"] = record.fields[self.truth.column]
+        yield {**labels, "form": OWN}, record.fields
+        yield {**labels, "form": AGAIN}, record.fields
+        for name, value in known.items():
+            for other in self.flips[name].others(value):
+                for form in (FLIPPED, AGAIN):
+                    flipped = {**labels, "form": form, "attribute": name, "to": other}
+                    yield flipped, self.flips[name].apply(record.fields, other)
+
+    def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
+        # The repeated prompt of a record has a trial number above all others, so that it is a separate request.
+        request_trial = trial + MAX_TRIALS * (labels["form"] == AGAIN)
+        request = self._request(text, request_trial, self.reading.format, past, self._tools_as_json)
+        reading = self.reading
+        return Prompt(request, labels, trial, reading.choices, reading.number, reading.selection)
+
+    def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
+        """Return the inputs of the item with these labels; see `Probe.fingerprint`.
+
+        The inputs include only the flip of the item's attribute. The records are left out, because a comparison uses
+        the records that both runs have.
+        """
+        parts = {
+            "answer": canonical(
+                "text"
+                if self.answer.text
+                else self.answer.number.model_dump()
+                if self.answer.number is not None
+                else [sorted(self.answer.choices), self.positive]
+            ),
+            "truth": canonical(self.truth and self.truth.model_dump()),
+            **self._structure_fingerprint(),
+        }
+        if self.answer.judge:
+            parts["judge"] = str(self.answer.votes)
+        if self.responses is None:
+            parts |= {"prompt": self._question, "system": block_text(self.system)}
+            parts |= self._conversation_fingerprint()
+        else:
+            parts["columns"] = canonical(self.responses.columns)
+        if (name := labels.get("attribute")) in self.flips:
+            parts[f"flip {name}"] = canonical(self.flips[name].to_json())
+        return parts
+
+
+def _prompt_with_fields(prompt: str, fields: Fields) -> str:
+    """Return a template filled with the fields of a record, without the clauses whose fields are missing."""
+    missing = [name for name in prompts.placeholders(prompt) if name not in fields]
+    return prompts.fill(prompts.remove_clauses(prompt, missing), fields)
+
+
+# Checks that a counterfactual probe fits its records: attributes, values and columns exist.
+
+MAX_SUGGESTED = 20
+"""Maximum number of different values of a column whose values a message lists."""
+
+Values = Mapping[str, Collection[str]]
+"""For each column of the records, its values."""
+
+Located = list[tuple[Location, str]]
+"""Templates of a conversation, each with its location in the probe file; a single prompt is one template."""
+
+
+def record_diagnostics(
+    rows: Sequence[Mapping[str, str]],
+    *,
+    conversations: Iterable[Located],
+    flips: Mapping[str, Flip],
+    truth: TruthSettings | None,
+) -> Iterator[Diagnostic]:
+    """Yield a diagnostic for each prompt, flip or truth column that does not fit the records.
+
+    Args:
+        rows: the fields of all records.
+        conversations: templates and their locations, for the probe's conversation and for each variant.
+        flips: the probe's flips by attribute.
+        truth: value of the probe's key `truth`; `None` without this key.
+    """
+    values: dict[str, set[str]] = {}
+    for row in rows:
+        for column, value in row.items():
+            values.setdefault(column, set()).add(value)
+    columns = {part.attribute for flip in flips.values() for part in flip.columns}
+    checked: set[Location] = set()
+    for texts in conversations:
+        yield from _template_diagnostics(texts, checked, values, sorted(columns))
+        checked.update(location for location, _ in texts)
+    for name, part in ((name, part) for name, flip in flips.items() for part in flip.columns):
+        attribute = part.attribute
+        place: Location = ("flip", name) if name == attribute else ("flip", name, attribute)
+        if attribute not in values:
+            yield _unknown_column(place, attribute, values, at_key=True)
+            continue
+        yield from _unknown_values(place, part.values, attribute, values)
+        if attribute in flips and name != attribute:
+            continue  # the dependent columns are checked with the attribute's own flip
+        location = ("flip", WITH) if len(columns) == 1 else ("flip", WITH, attribute)
+        yield from (each.below(*location) for each in _dependent_column_diagnostics(part, values))
+    if truth is not None and truth.column not in values:
+        yield _unknown_column(("truth", "column"), truth.column, values)
+    elif truth is not None:
+        yield from _unknown_values(("truth", "positive"), [truth.positive], truth.column, values)
+
+
+def _template_diagnostics(
+    texts: Located, checked: Collection[Location], values: Values, columns: Iterable[str]
+) -> Iterator[Diagnostic]:
+    """Yield diagnostics for invalid templates of a conversation, and for flipped columns that no template uses.
+
+    Args:
+        texts: the templates and their locations.
+        checked: locations of templates that need no further check.
+        values: the columns of the records, with their values.
+        columns: the flipped columns.
+    """
+    for location, text in texts:
+        if location not in checked:
+            yield from prompts.template_diagnostics(text, values, location)
+    used = {name for _, text in texts for name in prompts.intended_placeholders(text, values)}
+    for name in columns:
+        if name in values and name not in used:
+            which = "this prompt does not use" if len(texts) == 1 else "no message of this conversation uses"
+            message = f"{which} {{{name}}}, which is flipped: write {{{name}}} where its values belong"
+            yield Diagnostic(texts[0][0], message)
+
+
+def _dependent_column_diagnostics(flip: Flip, values: Values) -> Iterator[Diagnostic]:
+    for column, pairs in flip.dependents.items():
+        if column not in values:
+            yield _unknown_column((column,), column, values, at_key=True)
+            continue
+        for first, second in pairs.items():
+            if first not in values[column] and second not in values[column]:
+                cure = suggestion(first, values[column])
+                message = f"no record has the {column} {quoted(first)} or {quoted(second)}{cure}"
+                yield Diagnostic((column,), message)
+
+
+def _unknown_column(location: Location, name: str, values: Values, *, at_key: bool = False) -> Diagnostic:
+    return Diagnostic(location, f"no record has the field {quoted(name)}{suggestion(name, values)}", at_key)
+
+
+def _unknown_values(location: Location, wanted: Iterable[str], column: str, values: Values) -> Iterator[Diagnostic]:
+    known = sorted(values[column])
+    for value in wanted:
+        if value not in values[column]:
+            cure = suggestion(value, known) if len(known) <= MAX_SUGGESTED or nearest(value, known) else ""
+            yield Diagnostic(location, f"no record has the {column} {quoted(value)}{cure}")
+
+
+# Checks that the keys of a counterfactual probe fit together.
+
+
+def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+    """Yield diagnostics for missing keys, and for keys, audits and columns that do not fit; see `ContentChecks`."""
+    form = _form_of(data)
+    yield from field_types.unmet_needs(audits, _missing_inputs(form, has_truth="truth" in data))
+    needed = {"records": "the records: a list of mappings, `{file: …}` or `{openml: …}`"}
+    if "messages" not in data:
+        needed["prompt"] = "the question about each record, `messages`, or `responses:` with recorded answers"
+    yield from field_types.missing_keys(data, needed)
+    yield from conversations.tool_diagnostics(data)
+    texts = form == "texts"
+    yield from conversations.conversation_diagnostics(data, sources=("prompt", "messages"), labels="flip", texts=texts)
+    if "truth" in data and form != "choices":
+        message = f"`truth` needs choices as answers, but the answers of this probe are {form}: remove `truth`"
+        yield Diagnostic(("truth",), message, at_key=True)
+    attributes = counterfactual_records.columns_of(field_types.mapping(data.get("flip")))
+    yield from field_types.unknown_columns(data, ["id", *attributes, "answer", "truth", "trial"])
+    yield from field_types.forbid_strata(data, "answers are compared only with answers about the same record")
+
+
+def _missing_inputs(form: str, *, has_truth: bool) -> dict[str, str]:
+    """Return the inputs that the probe lacks, such as `truth`, each with its remedy; see `AuditSettings.needs`."""
+    other = "" if form == "choices" else f", but the answers of this probe are {form}"
+    choices = f"choices as answers, `answer: {{choices: …}}`{other}"
+    needed = {
+        "choices": choices,
+        "number": f"numbers as answers, `answer: {{number: {{min: …, max: …}}}}`{other}",
+        "texts": f"texts as answers, `answer: {{text: true}}`{other}",
+        "decisions": f"choices or numbers as answers{other}",
+        "truth": choices if other else "the true answer about each record, `truth: {column: …, positive: …}`",
+    }
+    present = {"choices": {"choices", "decisions"}, "numbers": {"number", "decisions"}, "texts": {"texts"}}[form]
+    if has_truth and form == "choices":
+        present.add("truth")
+    return {name: remedy for name, remedy in needed.items() if name not in present}
+
+
+def _form_of(data: Content) -> str:
+    """Return what the answers of a probe are: `choices`, `numbers` or `texts`."""
+    answer = field_types.mapping(data.get("answer"))
+    return "numbers" if "number" in answer else "texts" if answer.get("text") is True else "choices"

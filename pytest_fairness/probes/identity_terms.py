@@ -1,0 +1,611 @@
+"""Identity terms in generation probes: axes, terms that are swapped in prompts, terms that are removed from answers."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Discriminator, Field, Tag, field_serializer
+from pydantic_core import PydanticCustomError
+
+from pytest_fairness.errors import ProbeError, counted
+from pytest_fairness.languages import Language
+from pytest_fairness.languages.swap_terms import GENDER, SwapTerms, SwapTermsError
+from pytest_fairness.languages.swapping import LeftOut, Swap, swap
+from pytest_fairness.probes import table
+from pytest_fairness.probes.diagnostics import (
+    Diagnostic,
+    Location,
+    diagnostics_error,
+    errors_at,
+    nearest,
+    quoted,
+    raise_diagnostics,
+    raise_file_errors,
+    suggestion,
+)
+from pytest_fairness.probes.field_types import (
+    Identifier,
+    Line,
+    ProbeModel,
+    Text,
+    canonical,
+    list_or_other,
+    mapping_or_other,
+    text_or_other,
+)
+from pytest_fairness.probes.table import ID_DIGITS, DataFile, PromptRow, PromptsFile, as_line
+from pytest_fairness.records import Json
+
+# The key `swap` of a generation probe: the groups, and the terms that are swapped in prompts.
+
+PLACEBO = "placebo"
+"""Name of the group whose prompts name the unmarked group in other words."""
+OWN_LIST = "{unmarked: …, marked: […], terms: [[…, …], …]}"
+
+TermRows = Annotated[
+    tuple[Annotated[tuple[Line, ...], Field(min_length=2)], ...], Field(min_length=1, json_schema_extra={"minItems": 1})
+]
+
+
+class TermsFile(DataFile):
+    """Corresponding terms in a file, with one column for each group."""
+
+    holds = "terms"
+
+
+class SwapSettings(ProbeModel):
+    """Groups whose terms are swapped, and the terms."""
+
+    unmarked: Line | None = Field(
+        default=None,
+        description="The group with which the marked groups are compared. Default: the first group of a built-in list.",
+    )
+    marked: Annotated[tuple[Line, ...], Field(min_length=1)] | None = Field(
+        default=None,
+        description="The groups that are compared with the unmarked group. Default, for a built-in list: the first "
+        "group of the list that is not the unmarked group.",
+    )
+    terms: (
+        Annotated[
+            Annotated[TermRows, Tag("other")] | Annotated[TermsFile, Tag("mapping")],
+            Discriminator(mapping_or_other),
+        ]
+        | None
+    ) = Field(
+        default=None,
+        description="Lists of corresponding terms, such as [[he, she], [king, queen]]: first the term of the unmarked "
+        "group, then the terms of the marked groups in their order. {file: terms.csv} names a file with one column for "
+        "each group. Default: the built-in list that has the name of the swap, such as `gender`.",
+    )
+    placebo: Annotated[
+        Annotated[bool, Tag("other")] | Annotated[TermRows, Tag("list")], Discriminator(list_or_other)
+    ] = Field(
+        default=True,
+        description="Whether each prompt is also sent with other words for the unmarked group, such as another name, "
+        "to measure how much any rewording changes the answers. Pairs of terms, [[church, chapel], …], define the "
+        "replaced words; false sends no placebo.",
+    )
+
+
+Swaps = Annotated[
+    Annotated[Identifier, Tag("text")]
+    | Annotated[
+        dict[Identifier, SwapSettings],
+        Tag("other"),
+        Field(min_length=1, max_length=1, json_schema_extra={"minProperties": 1, "maxProperties": 1}),
+    ],
+    Discriminator(text_or_other),
+]
+"""Type of the key `swap`: the name of a built-in list, or one name with settings."""
+
+
+class Axis(ProbeModel):
+    """Axis: one attribute by which groups differ."""
+
+    unmarked: Line = Field(description="The value with which the marked values are compared.")
+    marked: tuple[Line, ...] = Field(min_length=1, description="The values that are compared with the unmarked value.")
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The unmarked value, then the marked values."""
+        return (self.unmarked, *self.marked)
+
+
+@dataclass(frozen=True)
+class SwapLists:
+    """Groups and terms of a probe's swap.
+
+    Attributes:
+        name: name of the probe's axis.
+        axis: axis whose values are the compared groups.
+        terms: the groups and terms of the list; a built-in list can have groups that are not compared.
+        own_placebo: pairs of terms for the unmarked group, declared under `placebo`; `None` if no pairs are declared.
+        has_placebo: whether prompts get a placebo.
+    """
+
+    name: str
+    axis: Axis
+    terms: SwapTerms
+    own_placebo: SwapTerms | None
+    has_placebo: bool
+
+    @classmethod
+    def of(cls, swap: Swaps, language: Language) -> SwapLists:
+        """Return the groups and terms that the key `swap` declares.
+
+        Args:
+            swap: value of the key `swap`.
+            language: language of the probe; the first of several languages is the language of the prompts.
+
+        Raises:
+            ValidationError: no built-in list has this name, the built-in list lacks a group, the groups of a list of
+                the user are not named, its file cannot be read, or its terms are not paired one to one.
+        """
+        name, settings = (swap, SwapSettings()) if isinstance(swap, str) else next(iter(swap.items()))
+        code = language.codes[0]
+        axis, terms = _built_in(name, settings, code) if settings.terms is None else _own(name, settings, code)
+        own_placebo = None
+        if not isinstance(settings.placebo, bool):
+            own_placebo = _terms_of_rows(("swap", name, "placebo"), (axis.unmarked, PLACEBO), settings.placebo, code)
+        return cls(name, axis, terms, own_placebo, bool(settings.placebo))
+
+    @property
+    def removed_terms(self) -> tuple[str, ...]:
+        """The terms that the probe declares for the compared groups and for the placebo; they are removed from answers.
+
+        The terms of a built-in list are not included; see `GenerationProbe.swapped_terms`.
+        """
+        columns = [self.terms.groups.index(group) for group in self.axis.values]
+        found = [row[column] for row in self.terms.rows for column in columns]
+        return (*found, *(term for row in self.own_placebo.rows for term in row)) if self.own_placebo else tuple(found)
+
+    def content(self, groups: Sequence[str]) -> Json:
+        """Return the list's name and language, and the terms that the probe declares for these groups.
+
+        The order of the terms has no effect.
+        """
+        columns = [self.terms.groups.index(group) for group in groups]
+        rows = sorted([row[column] for column in columns] for row in self.terms.rows)
+        return {"list": self.terms.name, "language": self.terms.code, "terms": rows}
+
+
+def _built_in(name: str, settings: SwapSettings, code: str) -> tuple[Axis, SwapTerms]:
+    """Return the compared groups and the terms of a built-in list."""
+    try:
+        terms = SwapTerms.built_in(name, code)
+    except LookupError as error:
+        meant = name != GENDER and nearest(name, [GENDER])
+        cure = f"did you mean {quoted(meant)}?" if meant else f"write your own list: `swap: {{{name}: {OWN_LIST}}}`"
+        message = f"{str(error.args[0]).rstrip('.')}: {cure}"
+        raise diagnostics_error([Diagnostic(("swap", name), message)]) from None
+    unmarked = settings.unmarked or terms.groups[0]
+    marked = settings.marked or tuple(group for group in terms.groups[:2] if group != unmarked)[:1]
+    raise_diagnostics(
+        Diagnostic(
+            ("swap", name, *place),
+            f"the list {quoted(name)} has no group {quoted(group)}{suggestion(group, terms.groups)}",
+        )
+        for place, group in [(("unmarked",), unmarked), *((("marked", i), group) for i, group in enumerate(marked))]
+        if group not in terms.groups
+    )
+    return Axis(unmarked=unmarked, marked=marked), terms
+
+
+def _own(name: str, settings: SwapSettings, code: str) -> tuple[Axis, SwapTerms]:
+    """Return the compared groups and the terms of a list that the probe declares."""
+    if settings.unmarked is None or settings.marked is None:
+        key = "unmarked" if settings.unmarked is None else "marked"
+        message = f"`swap.{name}.{key}` is missing: a list of your own needs the names of its groups"
+        raise diagnostics_error([Diagnostic(("swap", name), message)])
+    axis = Axis(unmarked=settings.unmarked, marked=settings.marked)
+    location = ("swap", name, "terms")
+    if not isinstance(settings.terms, TermsFile):
+        return axis, _terms_of_rows(location, axis.values, settings.terms or (), code)
+    with errors_at(*location):
+        terms = _terms_of_file(settings.terms, axis.values, code)
+    return axis, terms
+
+
+def _terms_of_rows(location: Location, groups: Sequence[str], rows: Sequence[Sequence[str]], code: str) -> SwapTerms:
+    """Return the terms in the rows of a list, which the probe file holds at `location`.
+
+    Raises:
+        ValidationError: the terms are not paired one to one.
+    """
+    try:
+        return SwapTerms.of_rows(groups, rows, code)
+    except SwapTermsError as error:
+        place = location if error.row is None else (*location, error.row - 1)
+        raise diagnostics_error([Diagnostic(place, _in_message(error))]) from None
+
+
+def _terms_of_file(file: TermsFile, groups: Sequence[str], code: str) -> SwapTerms:
+    """Return the terms in a file.
+
+    Raises:
+        ProbeError: the file cannot be read, lacks the column of a group, or its terms are not paired one to one.
+    """
+    name = file.file.name
+    content = table.read(file.file, name, file.holds)
+    raise_file_errors(
+        [
+            f"{name}:1: no column {quoted(group)} with the terms of this group{suggestion(group, content.columns)}"
+            for group in groups
+            if group not in content.columns
+        ],
+        name,
+    )
+    rows = [[as_line(row.fields.get(group)) for group in groups] for row in content.rows]
+    try:
+        return SwapTerms.of_rows(groups, rows, code)
+    except SwapTermsError as error:
+        line = 1 if error.row is None else content.rows[error.row - 1].line
+        raise ProbeError(f"{name}:{line}: {_in_message(error)}") from None
+
+
+def _in_message(error: SwapTermsError) -> str:
+    """Return the error's message without its capital letter and full stop, to follow a position in the file."""
+    text = str(error).rstrip(".")
+    return text[:1].lower() + text[1:]
+
+
+# Versions of a user's own prompts for each group, made by swapping terms, and the prompts that are left out.
+
+LEAST_ANSWERS = 8
+"""Minimum number of usable answers of each group for audits of texts."""
+SHOWN_REASONS = 5
+_QUOTED = re.compile(r"'.*'")
+_WORD = re.compile(r"\w[\w-]*")
+
+
+@dataclass(frozen=True)
+class SwappedPrompt:
+    """A prompt with its versions.
+
+    Attributes:
+        row: the prompt as written.
+        group: group that the written prompt names.
+        versions: text of the prompt for each group. If a placebo is possible, the key `PLACEBO` has a text that names
+            the unmarked group with other words.
+        warnings: reasons why a person should check the versions before use.
+        placebo_terms: terms of the unmarked group in the placebo, such as another name.
+    """
+
+    row: PromptRow
+    group: str
+    versions: Mapping[str, str]
+    warnings: tuple[str, ...]
+    placebo_terms: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Digest of the prompt's texts for all groups; two runs are compared on the prompts with equal digests."""
+        versions = sorted((group, text) for group, text in self.versions.items() if group != PLACEBO)
+        return sha256(canonical(versions).encode()).hexdigest()[:ID_DIGITS]
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """The words in which the versions for the groups differ, and the terms of the placebo, as written."""
+        words = [{*_WORD.findall(text)} for group, text in self.versions.items() if group != PLACEBO]
+        return frozenset({*self.placebo_terms}.union(*words) - set.intersection(*words))
+
+
+@dataclass(frozen=True)
+class LeftOutPrompt:
+    """A prompt in which no swap is possible, with the reason."""
+
+    row: PromptRow
+    reason: str
+
+
+@dataclass(frozen=True)
+class SwappedPrompts:
+    """Prompts of a probe with their versions.
+
+    Attributes:
+        prompts: the prompts that are sent, in the order of the file.
+        left_out: prompts in which no swap is possible, in the order of the file.
+        not_examined: number of further prompts of the file, which are not examined because the sample is complete.
+    """
+
+    prompts: tuple[SwappedPrompt, ...]
+    left_out: tuple[LeftOutPrompt, ...]
+    not_examined: int = 0
+
+    @property
+    def reasons(self) -> Counter[str]:
+        """Return the number of left-out prompts by reason; `…` stands for words quoted from a prompt."""
+        return Counter(_QUOTED.sub("…", prompt.reason) for prompt in self.left_out)
+
+
+def swapped(row: PromptRow, lists: SwapLists) -> SwappedPrompt | LeftOutPrompt:
+    """Return the versions of one prompt, or the reason why no swap is possible in it."""
+    groups, unmarked = lists.axis.values, lists.axis.unmarked
+    result = swap(row.text, lists.terms, groups)
+    if isinstance(result, LeftOut):
+        return LeftOutPrompt(row, result.reason)
+    versions = {group: result.versions[group] for group in groups}
+    placebo = _placebo(result, lists) if lists.has_placebo else None
+    if placebo is None or placebo == versions[unmarked]:
+        return SwappedPrompt(row, result.group, versions, result.warnings)
+    versions[PLACEBO] = placebo
+    swapped_placebo = swap(placebo, lists.terms, groups)
+    terms = tuple(term for term, _ in swapped_placebo.replaced) if isinstance(swapped_placebo, Swap) else ()
+    return SwappedPrompt(row, result.group, versions, result.warnings, terms)
+
+
+def _placebo(swapped: Swap, lists: SwapLists) -> str | None:
+    """Return the placebo of a swapped prompt, which names the unmarked group; `None` if no placebo is possible."""
+    unmarked = lists.axis.unmarked
+    if lists.own_placebo is not None:
+        other = swap(swapped.versions[unmarked], lists.own_placebo, (unmarked, PLACEBO))
+        return other.versions[PLACEBO] if isinstance(other, Swap) else None
+    if swapped.group == unmarked:
+        return swapped.placebo
+    own = swap(swapped.versions[unmarked], lists.terms, lists.axis.values)
+    return own.placebo if isinstance(own, Swap) and own.group == unmarked else None
+
+
+def swapped_rows(rows: Iterable[PromptRow], lists: SwapLists, most: int | None = None) -> SwappedPrompts:
+    """Return the versions of prompts.
+
+    Args:
+        rows: the prompts, in the order in which they are examined.
+        lists: the groups and the terms.
+        most: maximum number of prompts with versions; the remaining rows are not examined. `None` for no maximum.
+    """
+    prompts: list[SwappedPrompt] = []
+    left_out: list[LeftOutPrompt] = []
+    not_examined = 0
+    for row in rows:
+        if most is not None and len(prompts) == most:
+            not_examined += 1
+        elif isinstance(found := swapped(row, lists), SwappedPrompt):
+            prompts.append(found)
+        else:
+            left_out.append(found)
+    return SwappedPrompts(
+        tuple(sorted(prompts, key=lambda prompt: prompt.row.line)),
+        tuple(sorted(left_out, key=lambda prompt: prompt.row.line)),
+        not_examined,
+    )
+
+
+def swapped_file(file: PromptsFile, lists: SwapLists) -> SwappedPrompts:
+    """Return the versions of the prompts in a file; only prompts in which a swap is possible count for the sample.
+
+    Raises:
+        ProbeError: the file cannot be read, lacks the column, or a swap is possible in fewer prompts than the sample.
+    """
+    found = swapped_rows(file.in_sample_order(), lists, file.sample)
+    name = file.file.name
+    if not found.prompts:
+        raise_file_errors([f"{name}:{prompt.row.line}: no swap: {prompt.reason}" for prompt in found.left_out], name)
+    if len(found.prompts) < (file.sample or 1):
+        total = len(found.prompts) + len(found.left_out)
+        raise ProbeError(
+            f"{name}:1: a swap is possible in only {len(found.prompts)} of {counted(total, 'prompt')}: set `sample` to "
+            f"at most {len(found.prompts)}, or add prompts. Left out: {listed_reasons(found)}"
+        )
+    return found
+
+
+def swap_diagnostics(swapped_prompts: SwappedPrompts, trials: int, *, in_file: bool) -> Iterator[Diagnostic]:
+    """Yield diagnostics for prompts in which no swap is possible, and for groups with too few answers.
+
+    Args:
+        swapped_prompts: the prompts.
+        trials: number of answers of each group.
+        in_file: whether the prompts are in a file. Prompts of a file may be left out without a diagnostic.
+    """
+    key = "prompts" if in_file else "prompt"
+    if not in_file:
+        several = len(swapped_prompts.prompts) + len(swapped_prompts.left_out) > 1
+        for prompt in swapped_prompts.left_out:
+            location: Location = (key, prompt.row.line - 1) if several else (key,)
+            yield Diagnostic(location, f"no swap: {prompt.reason}")
+    if swapped_prompts.prompts and trials < LEAST_ANSWERS:
+        message = (
+            f"each group gets only {counted(trials, 'answer')}, and audits of texts need {LEAST_ANSWERS}: raise "
+            "`trials`, or add prompts in which a swap is possible"
+        )
+        yield Diagnostic((key,), message, at_key=True)
+
+
+def listed_reasons(swapped_prompts: SwappedPrompts) -> str:
+    """Return the most frequent reasons why prompts are left out, with their numbers of prompts, as a phrase."""
+    reasons = swapped_prompts.reasons
+    text = "; ".join(f"{reason} ({count})" for reason, count in reasons.most_common(SHOWN_REASONS))
+    more = len(reasons) - SHOWN_REASONS
+    return f"{text}; and {counted(more, 'other reason')}" if more > 0 else text
+
+
+# Axes of a generation probe: the attributes by which groups differ.
+
+Intersection = Annotated[tuple[Line, ...], Field(json_schema_extra={"minItems": 2, "uniqueItems": True})]
+"""Type of an intersection: the names of two or more axes whose marked values are compared jointly."""
+
+
+# The key `anonymize` of a generation probe: terms and names that are removed from answers.
+
+Terms = Annotated[tuple[Text, ...], Field(min_length=1)]
+
+
+def _needs_package(names_given: bool) -> bool:
+    if not has_name_lists():
+        raise PydanticCustomError(
+            "names", 'the list of first names needs the package faker: pip install "pytest-fairness[names]"'
+        )
+    return names_given
+
+
+def _is_name(name: str) -> str:
+    if not name_forms([name]):
+        raise PydanticCustomError("names", "must be a name with at least two letters")
+    return name
+
+
+class Anonymize(ProbeModel):
+    """Terms and names that are removed from answers, in addition to built-in identity terms and the axes' values."""
+
+    terms: Terms = Field(default=(), description="Terms that are removed from the answers.")
+    names: (
+        Annotated[tuple[Annotated[Line, AfterValidator(_is_name)], ...], Field(min_length=1)]
+        | Annotated[Literal[True], AfterValidator(_needs_package)]
+        | None
+    ) = Field(
+        default=None,
+        description="First names that are removed if they have a capital letter: true for a packaged list, or your "
+        "own list.",
+    )
+
+    @property
+    def first_names(self) -> frozenset[str]:
+        """First names that are removed, in the form that `name_forms` returns."""
+        return frozenset(packaged_names()) if self.names is True else name_forms(self.names or ())
+
+    @field_serializer("names")
+    def _digest_of_list(self, given: tuple[str, ...] | bool | None) -> Json:
+        """Serialize `true` as the digest of the packaged list, because measurements depend on the list's content."""
+        return names_digest() if given is True else given
+
+
+RemovedTerms = Terms | Literal[False] | Anonymize
+"""Type of the key `anonymize`: terms, `false` to remove nothing, or terms and names."""
+
+
+def terms_of(given: RemovedTerms) -> tuple[str, ...] | None:
+    """Return the terms that are removed in addition to the built-in terms; `None` if no terms are removed."""
+    if given is False:
+        return None
+    return given.terms if isinstance(given, Anonymize) else given
+
+
+def removal_fingerprint(given: RemovedTerms) -> Json:
+    """Return the removed terms and names for the fingerprint, sorted; `False` if nothing is removed.
+
+    The packaged list of names is represented by its digest.
+    """
+    declared = terms_of(given)
+    removed = False if declared is None else sorted({*declared})
+    if not isinstance(given, Anonymize) or given.names is None:
+        return removed
+    names = names_digest() if given.names is True else sorted(name_forms(given.names))
+    return {"terms": removed, "names": names}
+
+
+# First names that `anonymize: {names: true}` removes: the name lists of the package Faker, and additional names.
+
+LISTS = (
+    *("en_GB", "en_IE", "en_IN", "en_KE", "en_NG", "en_NZ", "en_PK", "en_US", "es_ES", "es_MX", "fr_FR", "ha_NG"),
+    *("id_ID", "ig_NG", "it_IT", "ja_JP", "nl_NL", "pl_PL", "pt_BR", "sv_SE", "tr_TR", "tw_GH", "vi_VN", "yo_NG"),
+    "zu_ZA",
+)
+"""Locales of Faker whose first names are used: their names have Latin letters and occur in English texts."""
+
+ADDED = (
+    # Names of correspondence studies (Bertrand and Mullainathan 2004) and of their successors.
+    *("Darnell", "DeShawn", "Hakim", "Imani", "Lakisha", "Latonya", "Rasheed", "Shaniqua", "Tamika", "Tanisha"),
+    *("Tremayne", "LaShawn", "LaTanya", "Jermaine", "Keyshawn", "Laquisha", "Marquis", "Shanice", "Tyrese"),
+    # Romanised names.
+    *("Chen", "Fang", "Hao", "Hui", "Jie", "Jin", "Jing", "Lei", "Li", "Lin", "Ling", "Mei", "Ming", "Min", "Qiang"),
+    *("Wei", "Xiao", "Xin", "Yan", "Ying", "Yong", "Eun", "Hyun", "Jae", "Ji", "Joon", "Seo", "Soo", "Sung", "Yeon"),
+    *("Aarav", "Aditya", "Ananya", "Anil", "Deepak", "Ishaan", "Lakshmi", "Neha", "Pooja", "Priyanka", "Rahul"),
+    *("Raj", "Rajesh", "Sanjay", "Sunita", "Vikram", "Kenji", "Takeshi"),
+    # Gender-neutral names, and short names that are also words.
+    *("Avery", "River", "Rowan", "Sage", "Skyler", "Art", "Bud", "Chance", "Chuck", "Clay", "Cliff", "Fern", "Hank"),
+    *("Heath", "Herb", "Homer", "Honor", "Kit", "Laurel", "Mae", "Miles", "Myrtle", "Norm", "Opal", "Pat", "Pearl"),
+    *("Pete", "Rich", "Rob", "Rod", "Sterling", "Sunny", "Tucker", "Verity", "Vic", "Wade", "Will", "Woody"),
+)
+"""Frequent names that Faker's lists lack."""
+
+OTHERS = frozenset(
+    (
+        *("basel", "danish", "erdogan", "georgia", "india", "israel", "jesus", "lincoln", "milan", "nazi", "nixon"),
+        *("oman", "orlando", "paris", "philippine", "ramadan", "reagan", "roman", "tory", "trinidad", "virginia"),
+        *("washington", "carolina", "brooklyn", "dakota", "mar", "sep", "christian", "indie", "kaiser", "nova"),
+    )
+)
+"""Words in Faker's lists that are usually no first names even with a capital letter."""
+
+ALSO_WORDS = frozenset(
+    (
+        *("abbey", "abel", "ale", "amber", "amor", "an", "angel", "apollo", "april", "archer", "art", "asher"),
+        *("august", "aura", "aurora", "autumn", "avery", "basil", "beau", "bella", "bert", "bill", "blessing", "bo"),
+        *("bob", "bruce", "bud", "canal", "carol", "carter", "chance", "charity", "chase", "che", "chi"),
+        *("christie", "chuck", "clay", "clement", "cliff", "cody", "cole", "comfort", "conan", "cooper", "coral"),
+        *("cory", "crystal", "dale", "dawn", "dean", "del", "demi", "destiny", "diamond", "dick", "dolores", "dom"),
+        *("don", "drew", "duke", "earl", "eden", "edit", "else", "ester", "eve", "faith", "fancy", "fang", "fanny"),
+        *("fay", "feline", "fern", "finn", "flora", "florence", "forum", "frank", "gail", "gala", "gene", "gil"),
+        *("glen", "grace", "graham", "grant", "gun", "guy", "hank", "harmony", "harper", "harry", "harsh", "hazel"),
+        *("heath", "heather", "henry", "herb", "holly", "homer", "honor", "hope", "hui", "hunter", "innocent", "iris"),
+        *("ivy", "jack", "jade", "jail", "jasmine", "jasper", "jay", "jean", "jet", "ji", "jim", "jin", "job", "joy"),
+        *("jules", "june", "junior", "kick", "kit", "lance", "laurel", "lavender", "li", "lily", "lin", "ling"),
+        *("loot", "lot", "lotta", "love", "lucky", "luna", "mae", "magnus", "mare", "marina", "marine", "mark"),
+        *("marquis", "mart", "mason", "mats", "max", "may", "melody", "mercedes", "mercy", "mick", "miles", "min"),
+        *("ming", "misty", "my", "myrtle", "nail", "nana", "nick", "norm", "norma", "olive", "opal", "owe", "parker"),
+        *("pastor", "pat", "patience", "peace", "pearl", "penny", "per", "pete", "phoenix", "pier", "piper", "pius"),
+        *("polly", "poppy", "preston", "prima", "prudence", "puck", "purity", "queen", "raid", "randy", "raven"),
+        *("ray", "rich", "rick", "river", "rob", "robin", "rocco", "rod", "rose", "rosemary", "ruby", "sad", "saga"),
+        *("sage", "said", "sally", "sandy", "saul", "savannah", "scarlett", "server", "shay", "shea", "sherry"),
+        *("sierra", "sol", "sole", "sonny", "soo", "spencer", "sterling", "sue", "summer", "sung", "sunny", "tan"),
+        *("tanner", "taylor", "te", "ted", "theres", "ties", "tim", "titus", "toby", "tom", "toy", "trinity", "troy"),
+        *("tucker", "tyler", "urban", "us", "valentine", "verity", "vi", "vic", "victor", "victoria", "vida"),
+        *("viking", "viola", "violet", "wade", "wage", "warren", "wayne", "will", "willow", "winnie", "woody", "yan"),
+        "yoga",
+    )
+)
+"""Names that are also ordinary words.
+
+At the beginning of a sentence, the capital letter does not show whether the name or the word is meant.
+"""
+
+
+def has_name_lists() -> bool:
+    """Return whether the package Faker, which holds the lists, is installed."""
+    return find_spec("faker") is not None
+
+
+@cache
+def packaged_names() -> tuple[str, ...]:
+    """Return the first names in Faker's lists and in `ADDED`, without ordinary words (`OTHERS`), sorted.
+
+    The names have the form that `name_forms` returns. Faker must be installed.
+    """
+    found: set[str] = set()
+    for locale in LISTS:
+        provider = import_module(f"faker.providers.person.{locale}").Provider
+        # Attributes are lists or dicts of names; methods that draw a name have similar names.
+        listed = [getattr(provider, attribute) for attribute in dir(provider) if attribute.startswith("first_")]
+        found.update(name for names in listed if not callable(names) for name in names if isinstance(name, str))
+    return tuple(sorted(name_forms([*found, *ADDED]) - OTHERS))
+
+
+@cache
+def names_digest() -> str:
+    """Return a digest of the packaged names, which changes if a new version of Faker changes its lists."""
+    return sha256("\n".join(packaged_names()).encode()).hexdigest()[:16]
+
+
+def name_forms(names: Iterable[str]) -> frozenset[str]:
+    """Return each word of the names that has two or more letters, in lower case, both with and without accents."""
+    words = {
+        word
+        for name in names
+        for word in unicodedata.normalize("NFKC", name).casefold().replace("-", " ").split()
+        if sum(character.isalpha() for character in word) > 1
+    }
+    return frozenset(words | {_without_accents(word) for word in words})
+
+
+def _without_accents(word: str) -> str:
+    return "".join(letter for letter in unicodedata.normalize("NFD", word) if not unicodedata.combining(letter))

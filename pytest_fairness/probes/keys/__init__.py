@@ -1,1 +1,0 @@
-"""Keys that several kinds of probe share, with their checks."""

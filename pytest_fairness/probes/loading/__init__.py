@@ -1,1 +1,0 @@
-"""Loading of probe files: YAML reader with positions, JSON Schema, and errors with their location."""

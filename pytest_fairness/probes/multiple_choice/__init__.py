@@ -1,1 +1,0 @@
-"""Probes of kind `multiple_choice`."""

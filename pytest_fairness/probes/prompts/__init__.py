@@ -1,1 +1,0 @@
-"""Texts of prompts: templates with placeholders, clauses that can be left out, the prompt for a judge model."""

@@ -1,0 +1,519 @@
+"""Probes of kind `recommendation`: ranked lists for people with a known attribute, and neutral lists."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+
+from pytest_fairness.options import MAX_TRIALS
+from pytest_fairness.probes import field_types, prompts, shared_keys
+from pytest_fairness.probes.base import Probe
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, suggestion
+from pytest_fairness.probes.field_types import AuditSettings, Content, Identifier, Text, block_text, canonical
+from pytest_fairness.probes.prompts import FollowUps
+from pytest_fairness.probes.recommendation_prompts import (
+    Entities,
+    EntitiesFile,
+    Entity,
+    ListFollowUps,
+    Perturbation,
+    RelevantFile,
+    Translation,
+    entities_of,
+)
+from pytest_fairness.probes.shared_keys import (
+    AnswerReading,
+    Attribute,
+    Stage,
+    Trials,
+    Value,
+    WrittenValue,
+    growing,
+    max_trials,
+)
+from pytest_fairness.records import Json, Prompt
+
+NEUTRAL = "neutral"
+"""Value of the label `attribute` for neutral lists, whose prompt names no attribute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """Templates and words of the prompts, without or with a perturbation.
+
+    Attributes:
+        prompt, neutral: templates with and without the attribute.
+        texts: for each attribute, the words for its values, in the order of the values.
+    """
+
+    prompt: str
+    neutral: str
+    texts: Mapping[str, tuple[str, ...]]
+
+
+class RecommendationProbe(Probe):
+    """Probe of ranked lists: each entity gets a prompt for every value of the attributes, and a neutral prompt."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["prompt", "neutral", "entities"]}, {"required": ["responses"]}]}
+    )
+
+    units = "entities"
+
+    kind: Literal["recommendation"] = Field(
+        description="Kind of the probe: compares ranked lists that are recommended to people with different attribute "
+        "values."
+    )
+    prompt: Text | None = Field(
+        default=None,
+        description="Prompt that names an attribute of the person. {value} stands for its value, {entity} for "
+        "the entity, {k} for the number of items; a literal brace is written {{ or }}.",
+    )
+    neutral: Text | None = Field(
+        default=None,
+        description="The same prompt without the person's attribute; it contains {entity} and {k}, but not {value}.",
+    )
+    written_entities: Entities | None = Field(
+        default=None,
+        alias="entities",
+        description="Subjects of the recommendations, such as artists: a list or a file.",
+    )
+    written_attributes: dict[Identifier, Annotated[tuple[WrittenValue, ...], Field(min_length=1)]] = Field(
+        alias="attributes", min_length=1, description="Attributes of a person by name, each with its values."
+    )
+    cross: tuple[Annotated[tuple[Identifier, ...], Field(min_length=2)], ...] = Field(
+        default=(),
+        min_length=1,
+        description="Lists of attributes whose values are combined, such as [[age, personality]]; reports call this "
+        "combination `age+personality`.",
+    )
+    k: int = Field(
+        default=25, ge=1, le=1000, description="Number of items in a list; longer lists are cut to this number."
+    )
+    trials: Trials = Field(
+        default=1,
+        description="Number of lists for each value. With {start: 2, max: 8}, the number begins at 2, and grows up to "
+        "8 while a verdict is inconclusive.",
+    )
+    neutral_trials: int = Field(
+        default=2,
+        ge=1,
+        le=MAX_TRIALS,
+        description="Number of neutral lists for each entity; with two or more, reports show how much lists differ by "
+        "chance.",
+    )
+    requery: int = Field(
+        default=0,
+        ge=0,
+        le=100,
+        description="Maximum number of times that a list with fewer than k items is requested again.",
+    )
+    perturbations: dict[Identifier, Perturbation] = Field(
+        default_factory=dict,
+        min_length=1,
+        description="Changes of the prompt's wording by name: typing errors or translations, such as {typo: {rate: "
+        "0.1}}.",
+    )
+    relevant_file: RelevantFile | None = Field(
+        default=None,
+        alias="relevant",
+        description="The relevant items of each entity, for audits that need them, such as `quality`.",
+    )
+    normalize: bool = Field(
+        default=True,
+        description="Whether items are compared without regard to letter case, punctuation and leading articles.",
+    )
+    fuzzy: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="Minimum similarity (above 0, at most 1) at which two titles count as the same item. Default: "
+        "titles must be equal.",
+    )
+
+    @cached_property
+    def reading(self) -> AnswerReading:
+        """Form of the answers: lists of titles."""
+        return replace(super().reading, format="titles")
+
+    @cached_property
+    def entities(self) -> tuple[Entity, ...]:
+        """The entities that prompts are about; empty if recorded answers name them."""
+        return entities_of(self.written_entities)
+
+    @cached_property
+    def attributes(self) -> dict[str, Attribute]:
+        """The attributes by name; combined attributes are last."""
+        return self._with_combinations(self._single_attributes)
+
+    @cached_property
+    def _single_attributes(self) -> dict[str, Attribute]:
+        return {
+            name: shared_keys.attribute_from_values(name, written) for name, written in self.written_attributes.items()
+        }
+
+    def _with_combinations(self, single: Mapping[str, Attribute]) -> dict[str, Attribute]:
+        combined = [shared_keys.combined_attribute([single[name] for name in names]) for names in self.cross]
+        return {attribute.name: attribute for attribute in (*single.values(), *combined)}
+
+    @cached_property
+    def relevant(self) -> dict[str, tuple[str, ...]] | None:
+        """Relevant items of each entity, by the entity's name; `None` if the probe has no key `relevant`.
+
+        If a name in the file differs from an entity's name in the probe only in letter case, the key is the name in
+        the probe.
+
+        Raises:
+            ProbeError: the file cannot be read, or the relevant items in it are invalid.
+        """
+        if self.relevant_file is None:
+            return None
+        names = {entity.name.casefold(): entity.name for entity in self.entities}
+        return {names.get(entity.casefold(), entity): items for entity, items in self.relevant_file.read().items()}
+
+    @cached_property
+    def _wordings(self) -> dict[str | None, Wording]:
+        """Wordings by name of the perturbation; the wording without perturbation has the key `None`."""
+        prompt, neutral = block_text(self.prompt), block_text(self.neutral)
+        single = self._single_attributes
+        wordings: dict[str | None, Wording] = {None: Wording(prompt, neutral, self._texts_by_attribute(single))}
+        for name, perturbation in self.perturbations.items():
+            if isinstance(perturbation, Translation):
+                prompt_, neutral_ = block_text(perturbation.prompt), block_text(perturbation.neutral)
+                words = self._texts_by_attribute({**single, **_translated(single, perturbation.attributes)})
+                wordings[name] = Wording(prompt_, neutral_, words)
+            elif perturbation.where == "text":
+                prompt_, neutral_ = perturbation.template(prompt).text, perturbation.template(neutral).text
+                wordings[name] = Wording(prompt_, neutral_, wordings[None].texts)
+            else:
+                words = {
+                    attribute: tuple(perturbation.value(text).text for text in clean)
+                    for attribute, clean in wordings[None].texts.items()
+                }
+                wordings[name] = Wording(prompt, neutral, words)
+        return wordings
+
+    def _texts_by_attribute(self, single: Mapping[str, Attribute]) -> dict[str, tuple[str, ...]]:
+        attributes = self._with_combinations(single)
+        return {name: tuple(value.text for value in attribute.values) for name, attribute in attributes.items()}
+
+    def edits(self, perturbation: str) -> list[dict[str, Json]]:
+        """Return the perturbed texts as plain JSON, each with the `clean` text, the perturbed `text` and its `edits`.
+
+        An edit is one typing error. For a translation, `text` is the translated text, and there is no key `edits`.
+        `perturbation` is the name of the perturbation.
+        """
+        clean, other = self._wordings[None], self._wordings[perturbation]
+        settings = self.perturbations[perturbation]
+        if isinstance(settings, Translation):
+            pairs = [(clean.prompt, other.prompt), (clean.neutral, other.neutral)]
+            pairs += [
+                pair
+                for attribute in self.written_attributes
+                for pair in zip(clean.texts[attribute], other.texts[attribute], strict=True)
+            ]
+            return [{"clean": before, "text": after} for before, after in dict.fromkeys(pairs) if before != after]
+        if settings.where == "text":
+            return [settings.template(text).to_json() for text in (clean.prompt, clean.neutral)]
+        return [settings.value(text).to_json() for texts in clean.texts.values() for text in texts]
+
+    def unit_of(self, labels: Mapping[str, str]) -> str:
+        """Return the name of the entity."""
+        return labels["entity"]
+
+    def _owner(self, labels: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the labels without the perturbation: a prompt that a perturbation does not change is asked once."""
+        return {name: value for name, value in labels.items() if name != "perturbation"}
+
+    def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
+        """Yield the prompts entity by entity: neutral prompts, prompts with attributes, then perturbed prompts."""
+        for labels, count in self._prompt_labels(trials):
+            yield from (self._prompt(labels, trial) for trial in range(count))
+
+    def stages(self) -> list[Stage]:
+        """Return one stage for each interim analysis; the numbers of trials and of entities may both grow."""
+        trials = super().stages()
+        written = self.written_entities
+        if not isinstance(written, EntitiesFile) or written.start is None:
+            return trials
+        # The order in which entities are added is pseudo-random, but the same in every run.
+        names = sorted((entity.name for entity in self.entities), key=lambda name: sha256(name.encode()).digest())
+        entities = growing(written.start, len(names))
+        longest = max(len(trials), len(entities))
+        stages = []
+        for place in range(longest):
+            count = entities[min(place, len(entities) - 1)]
+            stages.append(Stage(trials[min(place, len(trials) - 1)].trials, count, frozenset(names[count:])))
+        return stages
+
+    def _prompt_labels(self, trials: int | None) -> Iterator[tuple[dict[str, str], int]]:
+        """Yield the labels and the number of trials of each prompt."""
+        fewest = max_trials(self.trials, trials)
+        repeated = [settings for settings in self.audits.values() if isinstance(settings, RepeatSettings)]
+        neutral = max([self.neutral_trials, fewest, *(settings.repeats for settings in repeated)])
+        conditioned = {
+            name: max([fewest, *(settings.repeats for settings in repeated if name in settings.attributes)])
+            for name in self.attributes
+        }
+        for entity in self.entities:
+            about = {"entity": entity.name} | ({"domain": entity.domain} if entity.domain is not None else {})
+            for perturbation in (None, *self.perturbations):
+                clean = perturbation is None
+                changed = {} if clean else {"perturbation": str(perturbation)}
+                yield {**about, "attribute": NEUTRAL, "value": "", **changed}, neutral if clean else fewest
+                for attribute in self.attributes.values():
+                    count = conditioned[attribute.name] if clean else fewest
+                    for value in attribute.values:
+                        yield {**about, "attribute": attribute.name, "value": value.label, **changed}, count
+
+    def _text(self, labels: Mapping[str, str]) -> str:
+        wording = self._wordings[labels.get("perturbation")]
+        words = {"entity": labels["entity"], "k": str(self.k)}
+        text = wording.neutral
+        if labels["attribute"] != NEUTRAL:
+            attribute = self.attributes[labels["attribute"]]
+            place = next(i for i, value in enumerate(attribute.values) if value.label == labels["value"])
+            indirect = attribute.values[place].indirect if labels.get("form") == "indirect" else None
+            words["value"] = wording.texts[attribute.name][place] if indirect is None else indirect
+            text = wording.prompt
+        return prompts.fill(text, words)
+
+    def _prompt(self, labels: Mapping[str, str], trial: int) -> Prompt:
+        # A list that is asked for again has a trial number above all others, so that it is a separate request.
+        request_trial = trial + MAX_TRIALS * int(labels.get("requery", "0"))
+        return Prompt(self._request(self._text(labels), request_trial, "titles"), labels, trial)
+
+    @cached_property
+    def follow_ups(self) -> FollowUps:
+        """Prompts that repeat a prompt after a short list (up to `requery` times), or after a refusal.
+
+        After a refusal, the prompt has the value's indirect wording.
+        """
+        if self.responses is not None:
+            return FollowUps()
+        indirect = {
+            (attribute.name, value.label)
+            for attribute in self.attributes.values()
+            for value in attribute.values
+            if value.indirect is not None
+        }
+        return ListFollowUps(self._follow_up, self.k, self.requery, indirect)
+
+    def _follow_up(self, labels: Mapping[str, str], trial: int) -> Prompt:
+        first = {name: value for name, value in labels.items() if name not in ("requery", "form")}
+        return self._asked_separately(self._prompt(labels, trial), first)
+
+    def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
+        """Return the texts that determine an item's prompts and how its answers are read; see `Probe.fingerprint`.
+
+        Attributes that the item does not compare are left out. The entities are left out, too, because lists are
+        compared entity by entity.
+        """
+        parts = {"k": str(self.k), "normalize": canonical(self.normalize), "fuzzy": canonical(self.fuzzy)}
+        perturbation = labels.get("perturbation")
+        attribute = labels.get("attribute")
+        names = [attribute] if attribute in self.attributes else list(self.attributes) if perturbation else []
+        if self.responses is not None:
+            parts["columns"] = canonical(self.responses.columns)
+            for name in names:
+                parts[f"attribute {name}"] = canonical(sorted(value.label for value in self.attributes[name].values))
+            return parts
+        clean = self._wordings[None]
+        parts |= {
+            "neutral": clean.neutral,
+            "requery": str(self.requery),
+            "system": block_text(self.system),
+        }
+        if names:
+            parts["prompt"] = clean.prompt
+        for name in names:
+            parts[f"attribute {name}"] = canonical(sorted(map(_words_of_value, self.attributes[name].values)))
+        if perturbation is not None and perturbation in self._wordings:
+            other = self._wordings[perturbation]
+            parts[f"perturbation {perturbation}"] = canonical(
+                [other.prompt, other.neutral, {name: sorted(other.texts[name]) for name in names}]
+            )
+        return parts
+
+
+def _translated(single: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]) -> dict[str, Attribute]:
+    """Return the attributes that are translated, with the translated words for their values.
+
+    Args:
+        single: the probe's attributes, by name.
+        words: translated words by attribute, in the order of its values.
+    """
+    return {
+        name: Attribute(
+            name,
+            tuple(Value(value.label, text) for value, text in zip(single[name].values, texts, strict=True)),
+            (name,),
+        )
+        for name, texts in words.items()
+    }
+
+
+def _words_of_value(value: Value) -> list[str]:
+    return [value.label, value.text, value.indirect or ""]
+
+
+# Checks that the keys of a recommendation probe fit together.
+
+COLUMNS = ("entity", "attribute", "value", "items", "rank", "trial", "domain")
+"""Names of columns that the reader of recorded lists uses."""
+
+_OPTIONAL = {
+    "relevant": "the relevant items of each entity, `relevant: {file: …}`",
+    "perturbations": "other wordings, `perturbations: {typo: {rate: 0.1}}`",
+}
+"""Optional keys that some audits need (see `AuditSettings.needs`), each with its remedy."""
+_PLACEHOLDERS = {"prompt": ("value", "entity", "k"), "neutral": ("entity", "k")}
+_CONTENTS = {"value": "the attribute's value belongs", "entity": "the entity's name belongs"}
+"""Placeholders that a prompt must contain, each with the end of the message "write {entity} where …"."""
+
+
+def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+    """Yield diagnostics for missing and contradictory keys in a probe file's plain content; see `ContentChecks`."""
+    yield from field_types.unmet_needs(audits, {key: cure for key, cure in _OPTIONAL.items() if key not in data})
+    yield from field_types.missing_keys(
+        data,
+        {
+            "prompt": "the request with {value} for the person's attribute, or `responses:` with recorded lists",
+            "neutral": "the same request without {value}, for comparison",
+            "entities": "the subjects of the recommendations, as a list or `{file: …}`",
+        },
+    )
+    yield from _prompt_diagnostics((), data)
+    for key in ("perturbations", "variants"):
+        for name, wording in field_types.mappings(data.get(key)):
+            yield from _prompt_diagnostics((key, name), wording)
+    entities = list(_names_of_items(("entities",), data.get("entities"), "name"))
+    yield from field_types.repeats(entities, "write each entity once")
+    attributes = field_types.mapping(data.get("attributes"))
+    yield from _attribute_diagnostics(attributes)
+    yield from _cross_diagnostics(data, list(attributes))
+    yield from _translation_diagnostics(data, attributes)
+    yield from _audit_diagnostics(data, [*attributes, *("+".join(names) for _, names in _crosses(data))])
+    yield from field_types.unknown_columns(data, COLUMNS)
+    yield from field_types.forbid_strata(data, "lists are compared only with lists about the same entity")
+    yield from field_types.too_many_prompts(
+        data, len(entities) * _lists_of_an_entity(data, attributes), "entities, values and trials", "entities"
+    )
+
+
+def _prompt_diagnostics(location: Location, wording: Content) -> Iterator[Diagnostic]:
+    """Yield diagnostics for the placeholders in `prompt` and `neutral`."""
+    for key, names in _PLACEHOLDERS.items():
+        text = wording.get(key)
+        if not isinstance(text, str):
+            continue
+        for diagnostic in prompts.template_diagnostics(text, names, (*location, key)):
+            if key == "neutral" and diagnostic.piece == "{value}":
+                message = "the neutral prompt names no value of an attribute: remove the placeholder {value}"
+                diagnostic = replace(diagnostic, message=message)
+            yield diagnostic
+        used = prompts.intended_placeholders(text, names)
+        for name, content in _CONTENTS.items():
+            if name in names and name not in used:
+                yield Diagnostic((*location, key), f"this prompt does not use {{{name}}}: write it where {content}")
+
+
+def _attribute_diagnostics(attributes: Content) -> Iterator[Diagnostic]:
+    """Yield diagnostics for reserved attribute names, and for repeated values."""
+    for name, written in attributes.items():
+        if name.casefold() == "neutral":
+            message = "rename the attribute 'neutral': this is the name of the neutral lists"
+            yield Diagnostic(("attributes", name), message, at_key=True)
+        labels = _names_of_items(("attributes", name), written, "label")
+        yield from field_types.repeats(labels, "list each value of an attribute only once")
+
+
+def _names_of_items(location: Location, written: Json, key: str) -> Iterator[tuple[Location, Json]]:
+    """Yield the location and name of each item of a list: the item itself or, for a mapping, its value under `key`."""
+    for i, item in field_types.items(written):
+        yield (
+            ((*location, i), item)
+            if isinstance(item, str)
+            else ((*location, i, key), field_types.mapping(item).get(key))
+        )
+
+
+def _crosses(data: Content) -> Iterator[tuple[int, list[str]]]:
+    """Yield the index and the attribute names of each list under `cross`."""
+    for i, names in field_types.items(data.get("cross")):
+        if isinstance(names, list) and all(isinstance(name, str) for name in names):
+            yield i, names
+
+
+def _cross_diagnostics(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
+    """Yield diagnostics for unknown and repeated attributes under `cross`."""
+    seen: set[frozenset[str]] = set()
+    for i, names in _crosses(data):
+        for j, name in enumerate(names):
+            if name not in attributes:
+                yield Diagnostic(("cross", i, j), f"unknown attribute {quoted(name)}{suggestion(name, attributes)}")
+            elif name in names[:j]:
+                message = f"{quoted(name)} is repeated: name different attributes"
+                yield Diagnostic(("cross", i, j), message)
+        if frozenset(names) in seen:
+            message = f"{' and '.join(map(quoted, names))} are already combined by another list: remove this list"
+            yield Diagnostic(("cross", i), message)
+        seen.add(frozenset(names))
+
+
+def _translation_diagnostics(data: Content, attributes: Content) -> Iterator[Diagnostic]:
+    """Yield diagnostics for translated values that do not match the attributes."""
+    for name, perturbation in field_types.mappings(data.get("perturbations")):
+        for attribute, words in field_types.mapping(perturbation.get("attributes")).items():
+            location = ("perturbations", name, "attributes", attribute)
+            if attribute not in attributes:
+                message = f"unknown attribute {quoted(attribute)}{suggestion(attribute, attributes)}"
+                yield Diagnostic(location, message, at_key=True)
+                continue
+            values = attributes[attribute]
+            if isinstance(words, list) and isinstance(values, list) and words and len(words) != len(values):
+                message = (
+                    f"{attribute} has {len(values)} values, but {len(words)} translations: write one translation for "
+                    "each value, in the same order"
+                )
+                yield Diagnostic(location, message)
+
+
+def _audit_diagnostics(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
+    """Yield diagnostics for audits that name an unknown attribute."""
+    for audit, settings in field_types.mappings(data.get("audits")):
+        named: list[tuple[Location, object]] = [(("attribute",), settings.get("attribute"))]
+        named += [(("attributes", i), name) for i, name in field_types.items(settings.get("attributes"))]
+        for location, name in named:
+            if isinstance(name, str) and name not in attributes:
+                message = f"unknown attribute {quoted(name)}{suggestion(name, attributes)}"
+                yield Diagnostic(("audits", audit, *location), message)
+
+
+def _lists_of_an_entity(data: Content, attributes: Content) -> int:
+    """Return the number of lists for one entity: one for each value, and a neutral list, in each wording and trial."""
+    lengths = {name: len(values) for name, values in attributes.items() if isinstance(values, list)}
+    values = sum(lengths.values()) + sum(
+        field_types.capped_product(lengths.get(name, 1) for name in names) for _, names in _crosses(data)
+    )
+    wordings = 1 + len(field_types.mapping(data.get("perturbations")))
+    return (values + 1) * wordings * field_types.most_trials(data, 1)
+
+
+# Settings of audits that compare several lists for the same prompt.
+
+
+class RepeatSettings(AuditSettings):
+    """Settings of an audit that compares repeated lists."""
+
+    repeats: int = Field(default=10, ge=2, le=1000, description="Number of answers to each repeated prompt.")
+    attributes: tuple[str, ...] = Field(
+        default=(),
+        description="Attributes whose prompts are repeated in addition to the neutral prompts; the audit then compares "
+        "the values of each attribute.",
+    )

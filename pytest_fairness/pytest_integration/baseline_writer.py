@@ -1,0 +1,250 @@
+"""Writer of new baselines at the end of a run, and of the lines about them in the terminal summary."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache, partial
+
+from pytest_fairness.asking.engine import environment_redactor
+from pytest_fairness.baselines.changes import ignoring_pattern, user_name
+from pytest_fairness.baselines.entries import LONGEST_NAME, Entry, Row
+from pytest_fairness.baselines.files import Baseline, read_baseline, update_baseline
+from pytest_fairness.errors import BaselineError, FairnessError, counted
+from pytest_fairness.options import RunSettings
+from pytest_fairness.pytest_integration.item_results import Record
+from pytest_fairness.pytest_integration.items import PROBE_SUFFIXES
+from pytest_fairness.records import ItemResult
+from pytest_fairness.reports.formatting import PLACEHOLDER, number, printable
+from pytest_fairness.reports.terminal_items import Line
+from pytest_fairness.run import Run
+
+NOBODY = "none"
+"""Value of the setting `accepted_by` with which no name is stored."""
+CI_USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BUILD_REQUESTEDFOR", "CIRCLE_USERNAME")
+"""Environment variables with the name of the user who started a CI job."""
+
+
+def by_baseline(records: Iterable[Record]) -> dict[str, list[Record]]:
+    """Return the records by the name of their baseline, sorted by name."""
+    by_name: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        by_name[record["baseline"]].append(record)
+    return dict(sorted(by_name.items()))
+
+
+def write_baseline(
+    run: Run,
+    name: str,
+    records: Sequence[Record],
+    rebaseline_command: Callable[[str], Sequence[str] | None],
+    *,
+    rebaseline: bool,
+) -> list[Line]:
+    """Write the new entries of a baseline, if there are any; return the summary's lines about the baseline.
+
+    Args:
+        run: the run.
+        name: name of the baseline.
+        records: records of the baseline's items, at least one.
+        rebaseline_command: function from the path of a probe file to the command that makes its new baseline.
+        rebaseline: whether the run makes new baselines (`--fairness-rebaseline`).
+
+    Raises:
+        BaselineError: there are new entries, but the old files are damaged or the new files cannot be written.
+    """
+    folder = run.settings.baselines
+    siblings: Mapping[str, bool] = next((record["siblings"] for record in records if record.get("siblings")), {})
+    new = {record["result"]["id"]: record for record in records if record.get("entry")}
+    try:
+        old = read_baseline(folder, name)
+    except BaselineError:
+        if new:
+            raise
+        return []  # each item of the probe has reported the error
+    file = records[0]["result"]["nodeid"].partition("::")[0]
+    own = {item for item, entry in old.items.items() if _belongs_to(file, entry, run)} if old else set()
+    without_item = sorted(own - set(siblings)) if siblings else []
+    is_complete = bool(siblings) and all(skipped or item in new for item, skipped in siblings.items())
+    lines = []
+    if new:
+        given = run.settings.reason
+        reason = None if given in (None, PLACEHOLDER) else environment_redactor(settings=run.settings)(given)
+        accepted = partial(replace, accepted_by=accepted_by(run.settings), reason=reason)
+        update_baseline(
+            folder,
+            name,
+            {item: accepted(Entry.from_json(record["entry"])) for item, record in new.items()},
+            _rows(run, new.values()),
+            remove=without_item if is_complete else (),
+            keep_answers=run.settings.baseline_responses,
+        )
+        written = read_baseline(folder, name)
+        for item, entry in (written.items if written else {}).items():
+            if item in new:
+                new[item]["result"]["baseline"] = entry.for_reports()
+        lines += _entry_lines(name, new, old, written)
+        if written and (pattern := ignoring_pattern(written.answers_path)):
+            text = f"git ignores {written.answers_path.name} ({pattern}), so other checkouts lack it: commit it"
+            lines.append(Line(printable(text), {"yellow": True}))
+    if rebaseline:
+        lines += _unjudgeable_item_lines(name, [record for record in records if not record.get("entry")])
+    return [*lines, *_orphaned_entry_lines(name, without_item, None if is_complete else rebaseline_command(file))]
+
+
+def orphans(run: Run, records: Iterable[Record], *, all_targets: bool) -> list[str]:
+    """Return the baselines that belong to no item, as `probe: item`, or as `probe` if no item is left.
+
+    An entry of a probe file that this run did not select is not judged. A baseline whose probe file is gone belongs to
+    the probe of the same name, if there is one.
+
+    Args:
+        run: the run.
+        records: records of all items.
+        all_targets: whether the run has all targets with names; if not, baselines of other targets are left out.
+    """
+    known: dict[str, set[str]] = defaultdict(set)
+    files = set()
+    for record in records:
+        known[record["baseline"]] |= {record["result"]["id"], *(record.get("siblings") or ())}
+        files.add(record["result"]["nodeid"].partition("::")[0])
+    names = cache(partial(_probe_names, run))
+    found = []
+    for path in sorted(run.settings.baselines.glob("*.json")):
+        name, probe, target = path.stem, *path.stem.rpartition("@")[::2]
+        try:
+            baseline = read_baseline(run.settings.baselines, name)
+        except BaselineError:  # the items of the probe report the error
+            continue
+        if baseline is None or (probe and target not in run.settings.targets and not all_targets):
+            continue
+        without = [
+            item
+            for item, entry in sorted(baseline.items.items())
+            if entry.file is not None
+            and item not in known.get(name, ())
+            and (
+                (entry.file in files and not entry.file.endswith(".py"))
+                if (run.settings.root / entry.file).is_file()
+                else name in known or (probe or name) not in names()
+            )
+        ]
+        found += [name] if len(without) == len(baseline.items) else [f"{name}: {item}" for item in without]
+    return found
+
+
+def _probe_names(run: Run) -> set[str]:
+    """Return the names of all probes in the probe folders; a file with errors counts as a probe of its own name."""
+    names = set()
+    for folder in run.settings.probes:
+        for path in (folder, *folder.rglob("*")):
+            if path.suffix.lower() in PROBE_SUFFIXES:
+                names.add(path.stem)
+                with suppress(FairnessError):
+                    names.add(run.load(path).name)
+    return names
+
+
+def accepted_by(settings: RunSettings) -> str | None:
+    """Return the name of the person who accepts new baselines: from the settings, the CI job or git.
+
+    Git's user is the last choice, because git's user in a CI job is often a bot. The result is `None` with the setting
+    `none`, or if no name is known.
+    """
+    if settings.accepted_by is not None:
+        return None if settings.accepted_by == NOBODY else settings.accepted_by
+    name = next((name for variable in CI_USERS if (name := os.environ.get(variable, "").strip())), None)
+    return printable(name or user_name(settings.root) or "")[:LONGEST_NAME] or None
+
+
+def _belongs_to(file: str, entry: Entry, run: Run) -> bool:
+    """Return whether an entry belongs to this probe file, to no file, or to a file that no longer exists."""
+    return entry.file in (None, file) or not (run.settings.root / entry.file).is_file()
+
+
+def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
+    """Return the stored answers of all items; answers that several items share are read from the store once."""
+    return [
+        Row(labels, trial, text, judged, refused)
+        for key in sorted({record["answers"] for record in records})
+        for labels, trial, text, judged, refused in run.store.cache.get_answers(key)
+    ]
+
+
+def _entry_lines(name: str, records: Mapping[str, Record], old: Baseline | None, new: Baseline | None) -> list[Line]:
+    """Return lines about the new entries of a baseline: old and new value of each changed entry, and the reason.
+
+    `records` has the items with new entries, by id; `old` and `new` are the baseline before and after the entries were
+    written. Unchanged entries are only counted.
+    """
+    before = old.items if old else {}
+    after = {item: entry for item, entry in (new.items if new else {}).items() if item in records}
+    changed = {item: entry for item, entry in sorted(after.items()) if entry != before.get(item)}
+    unchanged = [Line(f"{counted(len(after) - len(changed), 'baseline')} of {printable(name)} unchanged")]
+    if not changed:
+        return unchanged
+    lines = [Line(f"new baselines of {printable(name)}:")]
+    for item, entry in changed.items():
+        was = number(before[item].value) if item in before else "none"
+        lines.append(Line(f"  {printable(item)}: {was} -> {number(entry.value)}{_run_to_run_phrase(records[item])}"))
+    some = next(iter(changed.values()))
+    by = f" by {printable(some.accepted_by)}" if some.accepted_by else ""
+    if some.reason:
+        lines.append(Line(f"  accepted{by}: {printable(some.reason)}"))
+    elif changed.keys() & before:
+        lines.append(Line(f"  accepted{by} without a reason; add --fairness-reason TEXT to state the reason"))
+    elif by:
+        lines.append(Line(f"  accepted{by}"))
+    return [*lines, *(unchanged if len(changed) < len(after) else [])]
+
+
+def _unjudgeable_item_lines(name: str, records: Sequence[Record]) -> list[Line]:
+    """Return a line for each measured item that got no baseline, because its answers allow no verdict."""
+    results = [ItemResult.from_plain(record["result"]) for record in records]
+    return [
+        Line(
+            f"no baseline written for {printable(result.id)} of {printable(name)}: "
+            f"{printable(result.measurement.concerns[0].message)}",
+            {"yellow": True},
+        )
+        for result in results
+        if result.measurement is not None and not result.measurement.judgeable
+    ]
+
+
+def _run_to_run_phrase(record: Record) -> str:
+    """Return a phrase with the standard deviation between runs; an empty text if the standard deviation is unknown.
+
+    The phrase also suggests a larger tolerance if the tolerance is below two standard deviations.
+    """
+    spread = record["entry"].get("run_to_run")
+    if spread is None:
+        return ""
+    least, tolerance = 2 * spread["sd"], record["result"]["tolerance"]
+    advice = (
+        "" if tolerance >= least else f"; the tolerance {number(tolerance)} is too small, {number(least)} is enough"
+    )
+    return f" (standard deviation between {spread['runs']} runs {number(spread['sd'])}{advice})"
+
+
+def _orphaned_entry_lines(name: str, entries: Sequence[str], command: Sequence[str] | None) -> list[Line]:
+    """Return lines about a baseline's entries whose items no longer exist.
+
+    Args:
+        name: name of the baseline.
+        entries: item ids of the entries.
+        command: command that removes the entries; `None` if this run has removed the entries.
+    """
+    if not entries:
+        return []
+    text = f"baselines of {printable(name)} that belong to no item of the probe: {', '.join(map(printable, entries))}"
+    if command is None:
+        return [Line(f"{text} (removed)", {"yellow": True})]
+    return [
+        Line(f"{text}. To remove them, rebaseline the whole probe:", {"yellow": True}),
+        Line(shlex.join(command)),
+    ]

@@ -1,0 +1,448 @@
+"""Hooks that run only once in a run, in the process that the user started: baselines, reports, terminal summary."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_fairness.asking.requests import RequestCounts, failure_counts, total_counts
+from pytest_fairness.asking.store import prune
+from pytest_fairness.baselines.changes import commit_description
+from pytest_fairness.errors import FairnessError
+from pytest_fairness.pytest_integration import item_results
+from pytest_fairness.pytest_integration.baseline_writer import by_baseline, orphans, write_baseline
+from pytest_fairness.pytest_integration.configuration import (
+    accept_options,
+    folder_in_repository,
+    relative_path,
+    root_from_here,
+)
+from pytest_fairness.pytest_integration.item_results import (
+    CollectedRecords,
+    Record,
+    drop_records,
+    inconclusive_findings,
+)
+from pytest_fairness.pytest_integration.planning import DEFAULT, Header
+from pytest_fairness.pytest_integration.terminal import (
+    GuardedFile,
+    IdenticalErrors,
+    ProgressLine,
+    WorkersProgress,
+    keep_name_in_junit,
+    keep_names_in_summary,
+)
+from pytest_fairness.records import ItemResult, Json, VerdictName
+from pytest_fairness.reports import document, files, markdown, terminal
+from pytest_fairness.reports.document import RunNote, report_document, reused_answers
+from pytest_fairness.reports.findings import rebaseline_command
+from pytest_fairness.reports.formatting import without_commands
+from pytest_fairness.reports.markdown import github_commands
+from pytest_fairness.reports.terminal_items import Line
+from pytest_fairness.run import Run, history
+from pytest_fairness.run.history import History
+from pytest_fairness.targets import serve
+from pytest_fairness.version import __version__
+
+if TYPE_CHECKING:
+    from _pytest.terminal import TerminalReporter
+
+    from pytest_fairness.targets.registry import TargetServer
+
+
+ANNOTATING_PLUGIN = "pytest_github_actions_annotate_failures"
+"""Other plugin that annotates the failures of all tests on GitHub."""
+
+
+class Controller:
+    """Hooks that collect the records of all items and finish the run."""
+
+    def __init__(self, config: pytest.Config, run: Run) -> None:
+        self._config, self._run, self._settings = config, run, run.settings
+        self._reports = _report_paths(config)
+        self._header = Header()
+        self._totals = RequestTotals(run)
+        self._tests_ran: set[str] = set()
+        self._records = CollectedRecords(self._settings)
+        self._retried = 0.0
+        self._document: dict[str, Json] | None = None
+        self._lines: list[Line] = []
+        if self._settings.targets:
+            keep_names_in_summary(config)
+        config.pluginmanager.register(IdenticalErrors(), "fairness-identical-errors")
+        if hasattr(config.option, "dist") and config.option.dist != "no":
+            progress = WorkersProgress(ProgressLine(config), self._totals.so_far)
+            config.pluginmanager.register(progress, "fairness-workers-progress")
+            config.pluginmanager.register(Workers(config, run, self.announce), "fairness-workers")
+
+    def announce(self, header: Header) -> None:
+        """Store the header of the run; raise an error if the run must not start.
+
+        Raises:
+            pytest.UsageError: the run makes new baselines, but no target is named.
+        """
+        self._header = header
+        if header.uses_default_target and self._config.getoption("fairness_rebaseline") and not self._only_collects:
+            raise pytest.UsageError(
+                "--fairness-rebaseline: no `fairness_target` is set, so the baseline would be made with the bundled "
+                "demonstration model. Name the target in the ini file or on the command line, such as "
+                f"--fairness-target openai:MODEL, or --fairness-target {self._settings.target} for the demonstration "
+                "model."
+            )
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None]:
+        """Collect the records of a test report, which may come from any process."""
+        if self._settings.targets and hasattr(report, "fairness"):
+            keep_name_in_junit(self._config, report)
+        self._records.add(report)
+        if (ran := getattr(report, "fairness_ran", None)) is not None:
+            self._tests_ran.add(ran)
+        self._totals.add_planned(getattr(report, "fairness_planned", {}))
+        yield
+        if getattr(report, "fairness_undecided", None) == VerdictName.INCONCLUSIVE:
+            as_skipped = self._settings.junit_inconclusive == "skipped"
+            item_results.count_inconclusive(self._config, report, inconclusive_findings(report) if as_skipped else None)
+        drop_records(report)
+
+    @pytest.hookimpl(tryfirst=True)  # before pytest writes the JUnit file
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write baselines and reports."""
+        if self._only_collects:
+            return
+        for name, records in by_baseline(self._records).items():
+            self._attempt(session, self._write_baseline, name, records)
+        counts = self._totals.at_the_end()
+        self._retried = counts.get("retried") or 0
+        results = self._records.results
+        self._document = report_document(
+            results,
+            tool_version=__version__,
+            target=self._records.target_names(self._run.targets.description),
+            target_version=self._settings.target_version,
+            commit=commit_description(self._settings.root),
+            targets={name: self._run.targets.named(name).name for name in self._settings.targets},
+            started=self._run.started,
+            seconds=time.time() - self._run.started,
+            requests=counts,
+            failures=failure_counts(self._totals.by_owner()),
+            oldest_reused=self._totals.oldest_reused(),
+            notes=self._notes_on(session, results),
+        )
+        item_results.note_reused_answers(self._config, reused_answers(self._document))
+        if results:
+            self._attempt(session, self._keep_last_run, self._document)
+        if results and not self._settings.replay:
+            self._attempt(session, self._add_to_history, self._document)
+        if self._settings.keep_days is not None and self._settings.store.exists():
+            self._attempt(session, self._prune_store, self._settings.keep_days)
+        for path in self._reports:
+            self._attempt(session, self._write_report, self._document, path)
+        self._attempt(session, markdown.append_step_summary, self._document)
+        if self._config.getoption("fairness_github_comment"):
+            self._attempt(session, self._write_comment, self._document)
+        self._config.hook.pytest_fairness_report(report=self._document, config=self._config)
+
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
+        """Show the tables, the top contributors to failures, and the suggested rebaseline command."""
+        lines = [*self._lines, Line("")] if self._lines else []
+        if self._document is not None:
+            lines += terminal.summary(
+                self._document,
+                terminalreporter._tw.fullwidth,
+                options=self._accept_options(replay=self._records.accepting_needs_replay()),
+                root=root_from_here(self._config),
+                all_items=self._records.all_items(),
+                rebaseline_requests=self._records.rebaseline_requests(),
+                retried=self._retried,
+                verbose=self._config.get_verbosity() > 0,
+            )
+        if lines:
+            terminalreporter.write_sep("=", "fairness")
+        for line in lines:
+            terminalreporter.write_line(line.text, **line.markup)
+        self._annotate(terminalreporter)
+
+    def pytest_unconfigure(self) -> None:
+        """Free the records and the report, so that the garbage collections at the end search fewer objects."""
+        self._records, self._document = CollectedRecords(self._settings), None
+
+    @property
+    def _only_collects(self) -> bool:
+        return bool(self._config.getoption("collectonly") or self._config.getoption("setuponly", False))
+
+    def _attempt(self, session: pytest.Session, action: Any, *arguments: Any) -> None:
+        """Call an action that can fail (full disk, damaged file); report a failure and continue."""
+        try:
+            action(*arguments)
+        except FairnessError as error:
+            line = Line(str(error), {"red": True})
+            if line in self._lines:  # an earlier action met the same obstacle, such as a server that is away
+                return
+            self._lines.append(line)
+            if self._config.pluginmanager.get_plugin("terminalreporter") is None:
+                sys.stderr.write(without_commands(f"{error}\n"))
+            if session.exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _write_baseline(self, name: str, records: Sequence[Record]) -> None:
+        def command(file: str) -> list[str] | None:
+            return rebaseline_command([file], self._accept_options(), root_from_here(self._config))
+
+        rebaseline = self._config.getoption("fairness_rebaseline")
+        self._lines += write_baseline(self._run, name, records, command, rebaseline=rebaseline)
+
+    def _keep_last_run(self, report: Mapping[str, Json]) -> None:
+        history.store_last_run(self._run.store, report, self._records.targets, self._settings.trials)
+
+    def _prune_store(self, days: float) -> None:
+        store = self._run.store
+        prune(store, older_than=store.database.now() - days * 86_400)
+
+    def _add_to_history(self, report: Mapping[str, Json]) -> None:
+        History(self._run.store).add(report, self._records.targets, self._servers())
+
+    def _write_report(self, report: Mapping[str, Json], path: Path) -> None:
+        trends: files.Trends = {}
+        if path.suffix.lower() == ".html" and self._settings.store.exists():
+            trends = History(self._run.store).trends(self._records.targets, self._servers())
+        files.write(report, path, trends, folder_in_repository(self._config))
+
+    def _write_comment(self, report: Mapping[str, Json]) -> None:
+        path = self._config.invocation_params.dir / self._config.getoption("fairness_github_comment")
+        options = self._accept_options(replay=self._records.accepting_needs_replay())
+        text = markdown.github_comment(report, options, root_from_here(self._config))
+        files.write_text(path, text, "--fairness-github-comment")
+
+    def _annotate(self, terminalreporter: TerminalReporter) -> None:
+        """Write annotations for the failures on GitHub Actions, unless another plugin does this."""
+        plugins = self._config.pluginmanager
+        if os.environ.get("GITHUB_ACTIONS") == "true" and not plugins.has_plugin(ANNOTATING_PLUGIN):
+            file = terminalreporter._tw._file
+            if self._document is not None and isinstance(file, GuardedFile):
+                file.write_commands(github_commands(self._document, folder_in_repository(self._config)))
+
+    def _notes_on(self, session: pytest.Session, results: Sequence[ItemResult]) -> list[RunNote]:
+        """Return the notes on the run; if no test failed, also set the session's exit code.
+
+        The exit code becomes `NO_TESTS_COLLECTED` if no audit ran and no other test was collected; if not, it becomes
+        `TESTS_FAILED` if a note makes the run fail.
+        """
+        if self._settings.shard is not None:
+            return [document.on_shard(str(self._settings.shard))]
+        if self._settings.batch_submit:
+            return [document.ON_BATCHES]
+        asked_default = self._header.uses_default_target and bool(results or self._tests_ran)
+        notes = [RunNote("default-target", f"{DEFAULT.format('audited')}.")] if asked_default else []
+        judged = [result for result in results if result.verdict.name.outcome != "error"]
+        tests_without_result = self._tests_ran - {result.nodeid for result in results}
+        ran = len(judged) + len(tests_without_result)
+        here = self._config.invocation_params.dir
+        on_number = document.on_number_of_audits(
+            ran,
+            selected=self._header.audits,
+            errors=len(results) - len(judged),
+            min_audits=self._settings.min_audits,
+            folders=", ".join(str(relative_path(path, here)) for path in self._settings.probes),
+            ended_early=session.exitstatus not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED),
+        )
+        notes += [on_number] if on_number else []
+        notes += [RunNote("data-file", f"{text}.") for text in self._header.file_notes]
+        notes += document.on_answer_files(results)
+        notes += document.on_extra_fields(results)
+        notes += document.on_limits(results)
+        notes += self._on_orphans() if judged and not self._config.getoption("fairness_measure") else []
+        shared = document.on_shared_changes(results, fails=self._settings.level_change == "fail")
+        if self._settings.level_change == "warn":
+            for note in shared:
+                self._config.issue_config_time_warning(pytest.PytestWarning(note.text), stacklevel=2)
+        notes += shared
+        notes += self._on_inconclusive_runs(
+            [result for result in judged if result.verdict.name is VerdictName.INCONCLUSIVE]
+        )
+        if session.exitstatus == pytest.ExitCode.OK:
+            if not ran and session.testscollected <= self._header.audits:
+                session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+            elif any(note.fails for note in notes):
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        return notes
+
+    def _on_orphans(self) -> list[RunNote]:
+        """Return notes on baselines without an item, and on a folder of baselines that does not exist."""
+        fails, folder = self._settings.orphans == "fail", self._settings.baselines
+        if self._config.getini("fairness_baselines") and not folder.exists():
+            return [document.on_missing_folder(folder.name, fails=fails)]
+        all_targets = not self._config.getoption("fairness_target")
+        return document.on_orphans(orphans(self._run, self._records, all_targets=all_targets), fails=fails)
+
+    def _on_inconclusive_runs(self, results: Sequence[ItemResult]) -> list[RunNote]:
+        """Return notes on the items that were inconclusive in each of the last runs."""
+        if not results:
+            return []
+        settings, targets = self._settings, self._records.targets
+        target_of = {(result.probe, result.id): targets[result.probe, result.id] for result in results}
+        with suppress(FairnessError):  # the items that need the store have reported the error
+            # The current run counts, too, but is not in the history yet.
+            open_items = History(self._run.store).always_inconclusive(target_of, settings.inconclusive_history - 1)
+            return document.on_inconclusive_runs(
+                [result for result in results if (result.probe, result.id) in open_items],
+                settings.inconclusive_history,
+                fails=settings.inconclusive_runs == "fail",
+            )
+        return []
+
+    def _servers(self) -> dict[str, str]:
+        """Return the addresses of the targets in the settings, by target name.
+
+        A target is left out if it has no server, or if its name contains the address.
+        """
+        targets = [self._run.targets.named(name) for name in self._settings.targets or (None,)]
+        return {target.name: address for target in targets if (address := getattr(target, "address", None)) is not None}
+
+    def _accept_options(self, *, replay: bool = False) -> list[str]:
+        return accept_options(
+            self._config, self._settings, uses_default_target=self._header.uses_default_target, replay=replay
+        )
+
+
+def _report_paths(config: pytest.Config) -> list[Path]:
+    """Return the paths of the reports to write; relative paths start at the folder in which pytest was started.
+
+    Raises:
+        pytest.UsageError: a suffix is unknown, or the format needs a package that is not installed.
+    """
+    paths = [config.invocation_params.dir / path for path in config.getoption("fairness_report")]
+    for path in paths:
+        try:
+            files.require_writable(path)
+        except FairnessError as error:
+            raise pytest.UsageError(str(error)) from error
+    return paths
+
+
+# Hooks of pytest-xdist in the controller: they send data to the workers and receive the header from one worker.
+
+
+class Workers:
+    """Hooks that exchange data with the workers of a run.
+
+    Args:
+        config: pytest's configuration.
+        run: the run.
+        announce: function that stores the header of the run.
+    """
+
+    def __init__(self, config: pytest.Config, run: Run, announce: Callable[[Header], None]) -> None:
+        self._config, self._run, self._announce = config, run, announce
+        self._models: dict[str, TargetServer | None] = {}
+        self._header_sender: str | None = None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Send a worker the run's identifier, the addresses of the models that this process serves, and a flag.
+
+        The flag says whether the worker must send its header.
+        """
+        settings = self._run.settings
+        for target in settings.targets.values() or [settings.target]:
+            if target not in self._models:
+                self._models[target] = serve(target, settings)
+        # All workers collect the same items, so that one header is enough.
+        node.workerinput["fairness_header"] = self._header_sender is None
+        self._header_sender = self._header_sender or node.gateway.id
+        node.workerinput["fairness"] = {
+            "started": self._run.started,
+            "addresses": {target: model.address for target, model in self._models.items() if model is not None},
+            "run": list(self._run.id),
+        }
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any) -> None:
+        """Show and announce the header that a worker has sent through the store."""
+        if node.gateway.id != self._header_sender:
+            return
+        header = None
+        with suppress(FairnessError):
+            header = Header.receive(self._run)
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter:
+            if reporter._tw.width_of_current_line:  # pytest-xdist has shown how many workers are ready
+                reporter._tw.line()
+            lines = header.wrapped(reporter._tw.fullwidth) if header else ["fairness: no audit is selected"]
+            for line in lines:
+                reporter.write_line(line)
+        self._announce(header or Header())
+
+    def pytest_unconfigure(self) -> None:
+        """Unload the models that this process serves."""
+        for model in self._models.values():
+            if model is not None:
+                model.close()
+
+
+# Request counts of all processes of a run.
+
+
+class RequestTotals:
+    """Request counts of a run, summed over its processes.
+
+    Each process plans the requests of all items, but sends only a part of them.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._planned: dict[str, bool] = {}
+
+    def add_planned(self, planned: Mapping[str, bool]) -> None:
+        """Add planned requests.
+
+        Args:
+            planned: for each planned request, by its key, whether a response was already recorded.
+        """
+        for key, recorded in planned.items():
+            # A response that one worker records during the run looks recorded to workers that plan later. It was
+            # recorded before the run only if all workers found it.
+            self._planned[key] = recorded and self._planned.get(key, True)
+
+    def by_owner(self) -> dict[str, RequestCounts]:
+        """Return the current counts of each owner (engine of one process); empty without a store that can be read."""
+        if self._run.settings.store.exists():
+            with suppress(FairnessError):  # the items that need the store have reported the error
+                return self._run.store.runs.request_counts(self._run.id)
+        return {}
+
+    def so_far(self) -> dict[str, float]:
+        """Return the current counts, summed over all processes, for the progress line."""
+        return total_counts(self.by_owner())
+
+    def at_the_end(self) -> dict[str, float | None]:
+        """Return the final counts, summed over all processes, in the form of the report document."""
+        # Workers send their planned requests on test reports; without workers, this process has planned all requests.
+        self.add_planned(self._run.engines.newly_planned())
+        total = self.so_far()
+        planned, reused = len(self._planned), sum(self._planned.values())
+        if total["planned"] > planned:
+            # The run was interrupted before most of these reports arrived.
+            planned, reused = int(total["planned"]), int(total["reused"])
+        # The answers of batches are recorded before the requests are planned, but were sent by this run.
+        reused = min(reused, max(0, planned - int(total["sent"])))
+        cost = total["cost"] if "cost" in total and not total["uncounted"] else None
+        return {**total, "planned": planned, "reused": reused, "cost": cost}
+
+    def oldest_reused(self) -> float | None:
+        """Return the date of the oldest reused response, in seconds since the epoch; `None` without reuse.
+
+        The result is also `None` if the store cannot be read.
+        """
+        if not self.at_the_end()["reused"]:
+            return None
+        with suppress(FairnessError):
+            return self._run.engines.reuse.oldest_of(key for key, recorded in self._planned.items() if recorded)
+        return None

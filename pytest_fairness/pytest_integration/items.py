@@ -1,0 +1,608 @@
+"""Test items: the collector of a probe file, the probe files of a run, and the service that decides verdicts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+# A private class, as in pytest's own doctest items: no public class gives fixtures to items that are not functions.
+from _pytest.fixtures import FuncFixtureInfo, TopRequest
+from pydantic import ValidationError
+
+from pytest_fairness import kinds, probes
+from pytest_fairness.errors import BaselineError, FairnessError, NotMeasurable, ProbeError
+from pytest_fairness.probes import Probe
+from pytest_fairness.probes.diagnostics import nearest, quoted, suggestion
+from pytest_fairness.probes.field_types import AuditSettings, ExpectedFailure, name_key
+from pytest_fairness.probes.generation import GenerationProbe
+from pytest_fairness.pytest_integration.configuration import accept_command, export_command, registered_marks
+from pytest_fairness.pytest_integration.item_results import (
+    Biased,
+    Unfair,
+    attach_earlier,
+    attach_result,
+    without_traceback,
+)
+from pytest_fairness.pytest_integration.planning import (
+    PROBE_ITEM,
+    RequestPlanner,
+    is_overridden,
+    may_be_overridden,
+    probe_item_of,
+    shown_path,
+    unrepeated_id,
+    uses_default_target,
+)
+from pytest_fairness.records import ItemResult, Json, VerdictName
+from pytest_fairness.reports.findings import failure_text, finding
+from pytest_fairness.reports.formatting import printable
+from pytest_fairness.run import (
+    BaselineComparison,
+    ItemMeasurement,
+    ProbeItem,
+    Run,
+    error_result,
+    items_of,
+    measured_only,
+    result_of,
+)
+from pytest_fairness.run.results import row_from
+from pytest_fairness.run.run import EarlierResult
+from pytest_fairness.targets.base import Target
+
+if TYPE_CHECKING:
+    from _pytest._code.code import TerminalRepr, TracebackStyle
+
+
+# Collector of a probe file, and its test items.
+
+_NO_REASON = (
+    "the mark needs a reason. Write the reason in the settings of the audit: `skip: reason` or `xfail: reason`."
+)
+UNUSABLE_MARKS = {
+    "parametrize": "the mark is only for functions.",
+    **dict.fromkeys(("skip", "skipif", "xfail"), _NO_REASON),
+    **dict.fromkeys(
+        ("usefixtures", "filterwarnings", "timeout"), "the mark needs arguments, which a probe file cannot hold."
+    ),
+}
+"""Marks that a probe cannot have, each with the reason."""
+
+
+class ProbeFile(pytest.File):
+    """Collector of one probe file; it yields an item for each group (or other unit) of each audit."""
+
+    def __init__(self, *, service: AuditService, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._service = service
+
+    def collect(self) -> Iterator[FairnessItem]:
+        """Load the probe and yield its items; all errors of the file are one collection error."""
+        try:
+            probe_items = self._service.probe_files.collect(self.path, self)
+        except FairnessError:
+            self._service.probe_files.faulty = True
+            raise
+        siblings: defaultdict[str, dict[str, bool]] = defaultdict(dict)
+        for probe_item in probe_items:
+            siblings[probe_item.baseline_name][probe_item.id] = probe_item.settings.skip is not None
+        fixtures = cache(self._fixtures)
+        for probe_item in probe_items:
+            yield FairnessItem.from_parent(
+                self,
+                name=probe_item.id,
+                # Given explicitly, because pytest from 9.2 on parses the default id and finds items by the result.
+                nodeid=f"{self.nodeid}::{probe_item.id}",
+                probe_item=probe_item,
+                siblings=siblings[probe_item.baseline_name],
+                fixtures=fixtures(probe_item.asks and probe_item.target is None),
+                service=self._service,
+            )
+
+    def _fixtures(self, needs_target: bool) -> FuncFixtureInfo:
+        """Return the fixtures of items; with `needs_target`, these include `fairness_target`."""
+        function = _needs_target if needs_target else None
+        return self.session._fixturemanager.getfixtureinfo(node=self, func=function, cls=None)  # type: ignore[arg-type] # items have no other fixtures than their file
+
+    def repr_failure(  # type: ignore[override] # as pytest's own collectors
+        self, excinfo: pytest.ExceptionInfo[BaseException]
+    ) -> str | TerminalRepr:
+        """Return the errors of the file, one per line, without a traceback.
+
+        For an exception that is no error of this plugin, return pytest's representation.
+        """
+        return str(excinfo.value) if isinstance(excinfo.value, FairnessError) else super().repr_failure(excinfo)
+
+
+class FairnessItem(pytest.Item):
+    """Test item of a probe. Its set-up sends requests and measures the answers; its call judges the measurement.
+
+    Attributes:
+        siblings: for each item with the same baseline, by its id, whether the item is skipped; items that are not
+            selected are included.
+    """
+
+    def __init__(
+        self,
+        *,
+        probe_item: ProbeItem,
+        siblings: dict[str, bool],
+        fixtures: FuncFixtureInfo,
+        service: AuditService,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self._probe_item = self.stash[PROBE_ITEM] = probe_item
+        self.siblings = siblings
+        self._service = service
+        self._measured: tuple[ItemMeasurement, BaselineComparison] | EarlierResult | None = None
+        self.extra_keyword_matches.update(probe_item.stands_for)
+        self._mark()
+        # `TopRequest` reads these attributes of its item.
+        self.obj = None
+        self._fixtureinfo = fixtures
+        self.fixturenames = self._fixtureinfo.names_closure
+        self._initrequest()
+
+    def _initrequest(self) -> None:
+        """Reset the fixtures; plugins that rerun items call this method."""
+        self._request = TopRequest(self, _ispytest=True)  # type: ignore[arg-type] # as pytest's doctest items do
+        # The value of the fixture `request`; pytest would define this fixture for each item, which takes longer.
+        self.funcargs: dict[str, object] = {"request": self._request}
+
+    def setup(self) -> None:
+        """Send the requests and measure the answers; pytest counts an exception here as an error, not as a failure."""
+        self._request._fillfixtures()
+        if self.config.getoption("setuponly", False):
+            return
+        settings = self._service.run.settings
+        if settings.shard is None and not settings.batch_submit:
+            self._measured = self._service.measure(self, self._probe_item)
+            return
+        reason = f"no verdict: this run only sends the requests of shard {settings.shard}"
+        if settings.batch_submit:
+            self._service.planner.target_of_probe_item(self)
+            reason = "no verdict: this run only submits requests in batches"
+        else:
+            self._service.ask_shard(self, self._probe_item)
+        raise pytest.skip.Exception(reason, _use_item_location=True)
+
+    def runtest(self) -> None:
+        """Judge the measurement; raise `Unfair` if the verdict fails the test."""
+        if isinstance(self._measured, EarlierResult):
+            self._service.raise_on_failure(self._service.attach_earlier(self, self._measured, self.siblings))
+        elif self._measured is not None:
+            self._service.raise_on_failure(self._service.decide(self, *self._measured, siblings=self.siblings))
+
+    def teardown(self) -> None:
+        """Free the answers, of which there may be millions."""
+        self._measured = None
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return the probe file, the line of the item's audit (from 0) and the item's name."""
+        return self.path, self._probe_item.probe.source.line_of(self._probe_item.audit_name) - 1, self.name
+
+    def _repr_failure_py(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: TracebackStyle | None = None
+    ) -> TerminalRepr:
+        """Return an error, such as an exceeded time limit, without a traceback, because a probe has no Python code.
+
+        For any other exception, return pytest's representation.
+
+        Formatting a traceback would take pytest a tenth of a second. pytest's public method `repr_failure` is not
+        called for an error of the set-up.
+        """
+        if isinstance(excinfo.value, FairnessError | pytest.fail.Exception) and not self.config.getoption(
+            "fulltrace", False
+        ):
+            return without_traceback(excinfo, self)
+        return super()._repr_failure_py(excinfo, style)
+
+    def _mark(self) -> None:
+        target, settings = self._probe_item.target, self._probe_item.settings
+        self.add_marker(pytest.mark.fairness(target=target) if target else "fairness")
+        for name in self._probe_item.probe.marks:
+            where = f"{self.parent.nodeid if self.parent else self.path}: `marks:` cannot hold {name!r}"
+            if reason := self._objection_to_mark(name):
+                raise ProbeError(f"{where}: {reason}")
+            try:
+                self.add_marker(getattr(pytest.mark, name))
+            except (pytest.fail.Exception, pytest.PytestUnknownMarkWarning, AttributeError) as error:
+                raise ProbeError(f"{where}: {error}") from error
+        if settings.skip:
+            self.add_marker(pytest.mark.skip(reason=settings.skip))
+        if (mark := settings.expected_failure(self._probe_item.subject)) is not None:
+            strict = {} if mark.strict is None else {"strict": mark.strict}
+            self.add_marker(pytest.mark.xfail(reason=mark.reason, raises=Biased, **strict))
+
+    def _objection_to_mark(self, mark: str) -> str | None:
+        """Return the reason why a probe may not have this mark; `None` if the mark is allowed."""
+        if mark in UNUSABLE_MARKS:
+            return UNUSABLE_MARKS[mark]
+        allowed = [*registered_marks(self.config), *self._service.run.settings.marks]
+        if mark in allowed:
+            return None
+        known = ", ".join(dict.fromkeys(allowed)) or "none"
+        return f"the ini file neither registers it (`markers`) nor allows it (`fairness_marks`). Valid marks: {known}."
+
+
+def _needs_target(fairness_target: object) -> None:
+    """Signature from which pytest learns that items with requests need the fixture `fairness_target`; never called."""
+
+
+# Probe files of a run and their probe items.
+
+PROBE_SUFFIXES = frozenset({".yaml", ".yml"})
+SHOWN_IDS = 10
+"""Maximum number of item ids in a message."""
+
+
+class ProbeFiles:
+    """Collected probe files; all probes must have different names, because baselines are stored by name.
+
+    Attributes:
+        faulty: whether a file could not be loaded.
+    """
+
+    def __init__(self, config: pytest.Config, run: Run) -> None:
+        self._root, self._run = config.rootpath, run
+        self._paths: dict[str, tuple[str, Path]] = {}
+        self.faulty = False
+
+    def collect(self, path: Path, file: pytest.Collector) -> list[ProbeItem]:
+        """Return the items of a probe file; if targets have names, each item once for each target.
+
+        Args:
+            path: the file.
+            file: the file's collector, by which pytest finds the conftest files that may override the target.
+
+        Raises:
+            ProbeError: the file has errors, or another probe has the same name.
+        """
+        probe = self._run.load(path)
+        self._run.targets.require_judge(probe)
+        name, other = self._paths.setdefault(name_key(probe.name), (probe.name, path))
+        if other != path:
+            same = (
+                f"has the name {name!r}, too"
+                if name == probe.name
+                else f"has the name {name!r}, which differs from {probe.name!r} only in letter case"
+            )
+            raise ProbeError(
+                f"{shown_path(path, self._root)}: {shown_path(other, self._root)} {same}. "
+                "Give one of the two probes another `name:`, because baselines are stored by name."
+            )
+        return self._items(probe, named=not is_overridden(file))
+
+    def require_ids(self, config: pytest.Config) -> None:
+        """Raise `pytest.UsageError` if the command line names an item that its probe file does not have.
+
+        pytest itself would say only that the item is not found, and nothing at all under pytest-xdist.
+        """
+        for argument in config.args:
+            file, colons, name = argument.partition("::")
+            path = (config.invocation_params.dir / file).resolve()
+            if not colons or path.suffix.lower() not in PROBE_SUFFIXES:
+                continue
+            try:
+                probe = self._run.load(path)
+                items = self._all_items(probe) if may_be_overridden(config) else self._items(probe, named=True)
+            except FairnessError:
+                continue  # the collection reports the error
+            ids = [item.id for item in items]
+            # pytest takes the name of an audit for all of its items.
+            if name not in {known for item in ids for known in (item, item.partition("[")[0])}:
+                judged = next(
+                    (f": the item {item.id} measures its number" for item in items if name in item.stands_for), ""
+                )
+                raise pytest.UsageError(f"{file} has no item {name!r}{judged or _unknown_item_hint(name, ids)}")
+
+    def items_of_id(self, path: Path, name: str) -> list[ProbeItem]:
+        """Return the items of a probe file that have this id, which may end with a target's name."""
+        return [item for item in self._all_items(self._run.load(path)) if item.id == name]
+
+    def shown_path_of(self, name: str) -> str | None:
+        """Return the path of the probe file with this probe name, for messages; `None` if no probe has the name."""
+        _, path = self._paths.get(name_key(name), (name, None))
+        return None if path is None else shown_path(path, self._root)
+
+    def _require_groups(self, probe: Probe, items: Sequence[ProbeItem]) -> None:
+        """Raise `ProbeError` if the key `xfail` of an audit names a group for which the audit has no item."""
+        errors = []
+        for audit, settings in probe.audits.items():
+            if isinstance(settings.xfail, ExpectedFailure):
+                subjects = [
+                    item.subject
+                    for item in items
+                    if item.subject is not None
+                    and (item.audit_name == audit or f"{audit}[{item.subject}]" in item.stands_for)
+                ]
+                where = f"{shown_path(probe.source.path, self._root)}:{probe.source.line_of(audit)}"
+                errors += [
+                    f"{where}: audits.{audit}.xfail: unknown group {quoted(group)}{suggestion(group, subjects)}"
+                    for group in settings.xfail.groups or ()
+                    if group not in subjects
+                ]
+        if errors:
+            raise ProbeError("\n".join(errors))
+
+    def _all_items(self, probe: Probe) -> list[ProbeItem]:
+        """Return the items of a probe; if targets have names, also the items without a target's name in their ids."""
+        return [
+            *self._items(probe, named=True),
+            *(self._items(probe, named=False) if self._run.settings.targets else ()),
+        ]
+
+    def _items(self, probe: Probe, *, named: bool) -> list[ProbeItem]:
+        """Return the items of a probe; if `named` is set, an item for each target that has a name."""
+        items = items_of(probe, self._run.settings.trials)
+        self._require_groups(probe, items)
+        targets = self._run.settings.targets
+        if not targets or not named or probe.responses is not None:
+            return items
+        # The targets alternate from item to item, so that all targets are busy from the start.
+        return [replace(item, target=name) for item in items for name in targets]
+
+
+def _unknown_item_hint(name: str, ids: Sequence[str]) -> str:
+    """Return the end of the message about an unknown item: the most similar item, and the items of the same audit."""
+    near = nearest(name, ids)
+    audit = name.partition("[")[0]
+    listed = [item for item in ids if item.partition("[")[0] == audit] or ids
+    more = f" and {len(listed) - SHOWN_IDS:,} more" if len(listed) > SHOWN_IDS else ""
+    whose = f"The items of {audit}" if len(listed) < len(ids) else "Its items"
+    meant = "" if near is None else f": did you mean {near!r}?"
+    return f"{meant or '.'} {whose} are {', '.join(listed[:SHOWN_IDS])}{more}."
+
+
+# Service that decides the verdicts on probe items and on measurements of Python tests.
+#
+# The service measures probe items, and compares all measurements with their baselines.
+
+FAILURES = pytest.StashKey[list[Unfair]]()
+"""Key of the failed checks in the stash of a Python test."""
+
+
+class AuditService:
+    """Service that gives items and fixtures access to the run in this process.
+
+    Attributes:
+        run: the run.
+        planner: planner of the requests to all targets.
+        probe_files: the collected probe files.
+    """
+
+    def __init__(self, config: pytest.Config, run: Run) -> None:
+        self._config = config
+        self.run = run
+        self.planner = RequestPlanner(config, run)
+        self.probe_files = ProbeFiles(config, run)
+        self._rebaseline: bool = config.getoption("fairness_rebaseline")
+        self._measure_only: bool = config.getoption("fairness_measure")
+
+    def measure(
+        self, item: pytest.Item, probe_item: ProbeItem
+    ) -> tuple[ItemMeasurement, BaselineComparison] | EarlierResult:
+        """Return the measurement of a probe item and its comparison with the baseline, or the result of an earlier run.
+
+        The call sends the requests that have no recorded answer, and waits for the answers. If nothing that determines
+        the result has changed since an earlier run, the item is not measured again.
+
+        With `--fairness-measure`, the comparison is empty and no baseline is read.
+
+        Raises:
+            NotMeasurable: there are too few usable answers.
+            FairnessError: answers are missing, or the baseline cannot be read.
+        """
+        try:
+            probe_item.models.require()
+            target = self.planner.target_of_probe_item(item)
+            if target is None:
+                return self._measured(probe_item, None)
+            if not (self._measure_only or self._rebaseline):
+                earlier = self.run.earlier_results.find(probe_item, target, unrepeated_id(item))
+                if earlier is not None:
+                    return earlier
+            with self.planner.progress(target):
+                return self._measured(probe_item, target)
+        except NotMeasurable as error:
+            if not error.unusable:
+                raise
+            command = export_command(self._config, self.run.settings, item.path)
+            raise NotMeasurable(f"{error} To read the answers: {command}") from error
+        except BaselineError as error:
+            if not error.fixed_by_rebaseline:
+                raise
+            raise BaselineError(f"{error} Command: {self._accept(item, item.nodeid.partition('::')[0])}") from error
+
+    def ask_shard(self, item: pytest.Item, probe_item: ProbeItem) -> None:
+        """Send the requests of the run's shard for a probe item, and wait for the responses; see `Run.ask_shard`.
+
+        Raises:
+            FairnessError: a request failed.
+        """
+        target = self.planner.target_of_probe_item(item)
+        if target is not None:
+            with self.planner.progress(target):
+                self.run.ask_shard(target, probe_item)
+
+    def _measured(self, probe_item: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison]:
+        if self._measure_only:
+            return self.run.measure(probe_item, target), BaselineComparison()
+        return self.run.measure_and_compare(probe_item, target, rebaseline=self._rebaseline)
+
+    def decide(
+        self,
+        item: pytest.Item,
+        measured: ItemMeasurement,
+        compared: BaselineComparison,
+        siblings: dict[str, bool] | None = None,
+    ) -> ItemResult:
+        """Return the result of an item, and attach it to the item.
+
+        Args:
+            item: the pytest item.
+            measured: the measurement.
+            compared: the comparison with the baseline.
+            siblings: see `FairnessItem`; `None` for a Python test.
+        """
+        item.ihook.pytest_fairness_measured(item=item, measurement=measured.measurement)
+        # A new baseline needs all trials. If an interim analysis gave the verdict, further trials were not requested.
+        nodeid = unrepeated_id(item)
+        complete, needs_replay = measured.item.final_analysis, self.run.engines.reuse_needs_replay
+        if self._measure_only:
+            result = measured_only(measured, nodeid)
+        else:
+            replay = complete and needs_replay
+            accept = self._accept(item, nodeid, replay=replay, replaces=compared.entry is not None)
+            result = result_of(measured, compared, nodeid, accept)
+        more: dict[str, Json] = {"siblings": siblings, "complete": complete, "needs_replay": needs_replay}
+        if self._rebaseline and compared.entry is not None and measured.measurement.judgeable:
+            rows = (row_from(answer, measured.item.probe) for answer in measured.answers)
+            plain = ([dict(row.labels), row.trial, row.text, row.judged, row.refused] for row in rows)
+            more |= {"entry": compared.entry.to_json(), "answers": self.run.store.cache.put_answers(plain)}
+        record = attach_result(item, result, measured.item, measured.target, **more)
+        self.run.earlier_results.keep(record["result"])
+        return result
+
+    def attach_earlier(self, item: pytest.Item, earlier: EarlierResult, siblings: dict[str, bool]) -> ItemResult:
+        """Attach the result of an earlier run to an item of a probe, and return the result."""
+        result = ItemResult.from_plain(earlier.plain)
+        item.ihook.pytest_fairness_measured(item=item, measurement=result.measurement)
+        # The result of an earlier run is reused only if all responses of the item are recorded.
+        more = {"siblings": siblings, "complete": True, "needs_replay": self.run.engines.reuse_needs_replay}
+        attach_earlier(item, earlier.plain, earlier.item, earlier.target.name, **more)
+        return result
+
+    def attach_error(self, item: pytest.Item, error: BaseException, siblings: dict[str, bool]) -> None:
+        """Attach the error of a probe item that could not be measured; do nothing for a Python test."""
+        probe_item = probe_item_of(item)
+        if probe_item is not None:
+            recorded = probe_item.probe.responses
+            file = None if recorded is None else recorded.file.name
+            attach_result(item, error_result(probe_item, error, item.nodeid), probe_item, file, siblings=siblings)
+
+    def raise_on_failure(self, result: ItemResult) -> None:
+        """Raise `Unfair` if the verdict fails the test.
+
+        The error is raised here, and not where the item is measured, so that the error's traceback keeps no answers in
+        memory.
+        """
+        if (failure := self._failure(result)) is not None:
+            raise failure
+
+    def _failure(self, result: ItemResult) -> Unfair | None:
+        failing = ["failed", "inconclusive"] if self.run.settings.inconclusive == "fail" else ["failed"]
+        if result.verdict.name.outcome not in failing:
+            return None
+        document_item = result.to_json()
+        compared = result.verdict.name not in (VerdictName.NO_BASELINE, VerdictName.STALE_BASELINE)
+        return (Biased if compared else Unfair)(
+            printable(finding(document_item, result.method)),
+            failure_text(document_item),
+            without_baseline=result.verdict.name is VerdictName.NO_BASELINE,
+        )
+
+    def check(self, item: pytest.Item, measured: ItemMeasurement) -> ItemResult:
+        """Return the result of a measurement in a Python test; a failing verdict fails the test when the test ends.
+
+        Raises:
+            FairnessError: the name is that of a probe, or the baseline cannot be read.
+        """
+        name = measured.item.probe.name
+        if (path := self.probe_files.shown_path_of(name)) is not None:
+            raise FairnessError(
+                f"fairness_check: {name!r} is the name of the probe {path}. Choose another name for the check."
+            )
+        result = self.decide(item, measured, self._compared(measured))
+        if (failure := self._failure(result)) is not None:
+            item.stash.setdefault(FAILURES, []).append(failure)
+        return result
+
+    def _compared(self, measured: ItemMeasurement) -> BaselineComparison:
+        if self._measure_only:
+            return BaselineComparison()
+        baselines = self.run.baselines
+        return baselines.new_baseline(measured) if self._rebaseline else baselines.compare(measured)
+
+    def raise_failures(self, item: pytest.Item) -> None:
+        """Raise `Unfair` with the texts of all failed checks of a Python test, if there are any.
+
+        A failed check does not end its test immediately, because a review of baselines needs the verdicts of all
+        checks.
+        """
+        failures = item.stash.get(FAILURES, [])
+        if failures:
+            more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+            raise Unfair(
+                f"{failures[0].finding}{more}",
+                "\n".join(failure.msg or "" for failure in failures),
+                without_baseline=all(failure.without_baseline for failure in failures),
+            )
+
+    def _accept(self, item: pytest.Item, nodeid: str, *, replay: bool = False, replaces: bool = True) -> str:
+        settings = self.run.settings
+        default = uses_default_target(item, settings)
+        return accept_command(
+            self._config, settings, nodeid, uses_default_target=default, replay=replay, replaces=replaces
+        )
+
+
+# Probes and settings of audits, made from arguments that Python tests pass to fixtures.
+
+KIND = "generation"
+"""Kind of the probe that generates a corpus."""
+
+
+def audit_settings(model: type[AuditSettings], given: Mapping[str, Any], where: str) -> AuditSettings:
+    """Return the settings of an audit.
+
+    Args:
+        model: model of the audit's settings.
+        given: values by the names of the settings; a setting that is not given has its default.
+        where: name of the function that was called, for messages.
+
+    Raises:
+        FairnessError: a setting is wrong.
+    """
+    try:
+        return model.model_validate(given)
+    except ValidationError as error:
+        details = (f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}" for detail in error.errors())
+        raise FairnessError(f"{where}: {'; '.join(details)}.") from None
+
+
+def generation_probe(
+    written: Mapping[str, Any], where: str, run: Run, scorers: Mapping[str, str] | None = None
+) -> GenerationProbe:
+    """Return a probe of the kind `generation` with this content, which is checked like a probe file.
+
+    Args:
+        written: content of the probe, without its kind.
+        where: name of the function that was called, for messages.
+        run: the run.
+        scorers: scorers that the probe may name; by default the run's scorers.
+
+    Raises:
+        ProbeError: the content has errors.
+    """
+    try:
+        content = json.dumps({"kind": KIND, "name": "corpus", **written}, ensure_ascii=False)
+    except TypeError as error:
+        raise ProbeError(f"{where}: an argument has a value that a probe file cannot hold: {error}") from None
+    known = run.scorers if scorers is None else scorers
+    try:
+        parsed = probes.parse(content.encode(), Path("corpus"), kinds.schemas(), root=run.settings.root, scorers=known)
+    except ProbeError as error:
+        # The positions are left out, because they refer to generated JSON.
+        messages = re.sub(r"^corpus:\d+:\d+: ", "", str(error), flags=re.MULTILINE).splitlines()
+        raise ProbeError(f"{where}: {'; '.join(messages)}") from None
+    return cast("GenerationProbe", parsed)

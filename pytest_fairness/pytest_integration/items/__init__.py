@@ -1,1 +1,0 @@
-"""Test items of probe files and of Python tests: collection, targets, planning of requests, results."""

@@ -1,0 +1,540 @@
+"""Planning of requests: the target of each item, the requests of all items of a target, the header, the dry run."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import asdict, dataclass
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import pytest
+
+from pytest_fairness.asking.limits import DEFAULT_TIMING
+from pytest_fairness.errors import FairnessError, StoreError, TargetError, counted, joined
+from pytest_fairness.options import RunSettings
+from pytest_fairness.probes import table
+from pytest_fairness.probes.field_types import display_path
+from pytest_fairness.pytest_integration.configuration import without_interim_analyses
+from pytest_fairness.pytest_integration.terminal import ProgressLine
+from pytest_fairness.records import Request, Response
+from pytest_fairness.reports import terminal_items
+from pytest_fairness.reports.formatting import age, printable, wrap
+from pytest_fairness.run import ProbeItem, Run
+from pytest_fairness.run.forecast import Forecaster, RequestCount, count_requests
+from pytest_fairness.targets.base import has_batches
+
+if TYPE_CHECKING:
+    from _pytest.fixtures import FixtureDef
+    from _pytest.terminal import TerminalReporter
+
+    from pytest_fairness.targets.base import Target
+
+
+# Target of a test item; the settings name the target, or the fixture `fairness_target` provides it.
+#
+# This module uses pytest's private fixture API, because pytest has no public API for items that are not functions.
+# pytest's own doctest items use it, too.
+
+TargetSource: TypeAlias = "FixtureDef[Any] | str"
+"""Source of a target: the target's name in the settings or, for a target without a name, the fixture
+`fairness_target`."""
+
+PROBE_ITEM = pytest.StashKey[ProbeItem]()
+"""Key of the probe item in the stash of a pytest item."""
+_DEFINITION = pytest.StashKey["FixtureDef[Any] | None"]()
+"""Key of the fixture `fairness_target` in the stash of a probe file or Python test."""
+TARGET_FIXTURE = "fairness_target"
+OWN_MODULE = "pytest_fairness.plugin"
+"""Module of the plugin's own fixture `fairness_target`."""
+REQUEST_FIXTURES = frozenset({"llm_client", "corpus_generator", TARGET_FIXTURE})
+"""Fixtures with which Python tests send requests."""
+CHECK_FIXTURE = "fairness_check"
+REPEAT_FIXTURE = "__pytest_repeat_step_number"
+"""Fixture by which pytest-repeat repeats a test."""
+
+
+def probe_item_of(item: pytest.Item) -> ProbeItem | None:
+    """Return the probe item of a pytest item; `None` for a Python test."""
+    return item.stash.get(PROBE_ITEM, None)
+
+
+def unrepeated_id(item: pytest.Item) -> str:
+    """Return the node id of an item without the number that pytest-repeat adds, so that repetitions are one check."""
+    callspec = getattr(item, "callspec", None)
+    step = callspec.params.get(REPEAT_FIXTURE) if callspec else None
+    return item.nodeid if step is None else re.sub(rf"\[{step + 1}-\d+\]$|-{step + 1}-\d+(?=\]$)", "", item.nodeid)
+
+
+def is_audit(item: pytest.Item) -> bool:
+    """Return whether an item belongs to a probe, is marked `fairness`, or uses a fixture of this plugin."""
+    return (
+        probe_item_of(item) is not None
+        or item.get_closest_marker("fairness") is not None
+        or not (REQUEST_FIXTURES | {CHECK_FIXTURE}).isdisjoint(getattr(item, "fixturenames", ()))
+    )
+
+
+def is_skipped(item: pytest.Item) -> bool:
+    """Return whether an item is marked with `skip`."""
+    return item.get_closest_marker("skip") is not None
+
+
+def target_source(item: pytest.Item) -> TargetSource | None:
+    """Return the name or the fixture of an item's target; `None` if the item sends no request."""
+    probe_item = probe_item_of(item)
+    if not (probe_item.asks if probe_item else not REQUEST_FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))):
+        return None
+    return target_name_of(item) or _definition(item)
+
+
+def target_name_of(item: pytest.Item) -> str | None:
+    """Return the name of an item's target; `None` if the target has no name, or a fixture provides it."""
+    if (probe_item := probe_item_of(item)) is not None:
+        return probe_item.target
+    callspec = getattr(item, "callspec", None)
+    name = callspec.params.get(TARGET_FIXTURE) if callspec else None
+    return name if isinstance(name, str) and not is_overridden(item) else None
+
+
+def is_from_settings(source: TargetSource | None) -> bool:
+    """Return whether a target comes from the settings; `False` if a fixture of the user provides the target."""
+    return source is None or isinstance(source, str) or inspect.unwrap(source.func).__module__ == OWN_MODULE
+
+
+def is_overridden(node: pytest.Item | pytest.Collector) -> bool:
+    """Return whether a conftest overrides the fixture `fairness_target` for a node."""
+    return not is_from_settings(_definition(node))
+
+
+def may_be_overridden(config: pytest.Config) -> bool:
+    """Return whether a conftest file or plugin that is loaded before the collection defines `fairness_target`."""
+    plugins = config.pluginmanager.get_plugins()
+    return any(hasattr(plugin, TARGET_FIXTURE) for plugin in plugins if plugin is not sys.modules[OWN_MODULE])
+
+
+def uses_default_target(item: pytest.Item, settings: RunSettings) -> bool:
+    """Return whether an item uses the default target because no target is named."""
+    source = target_source(item) if settings.target_is_default else None
+    return source is not None and not isinstance(source, str) and is_from_settings(source)
+
+
+def active_target(request: pytest.FixtureRequest) -> tuple[FixtureDef[Any], object]:
+    """Return the definition of the fixture `fairness_target` that applies to a test, and the fixture's value."""
+    value: object = request.getfixturevalue(TARGET_FIXTURE)
+    return request._get_active_fixturedef(TARGET_FIXTURE), value
+
+
+def analyses_of(items: Iterable[pytest.Item], *, last_only: bool) -> Iterator[ProbeItem]:
+    """Yield the first interim analysis of each probe item that is not skipped and whose models are available.
+
+    If `last_only` is set, yield the final analysis of each item.
+    """
+    for item in items:
+        probe_item = probe_item_of(item)
+        if probe_item is not None and not is_skipped(item) and probe_item.models.available:
+            yield probe_item.analyses[-1 if last_only else 0]
+
+
+def fixture_name(definition: FixtureDef[Any], root: Path) -> str:
+    """Return the name of a target that a fixture provides: `tests/conftest.py::fairness_target`."""
+    code = getattr(inspect.unwrap(definition.func), "__code__", None)
+    return f"{shown_path(Path(code.co_filename), root) if code else 'a plugin'}::{definition.argname}"
+
+
+def shown_path(path: Path, root: Path) -> str:
+    """Return a path for messages; paths inside pytest's rootdir are relative to the rootdir."""
+    return (path.relative_to(root) if path.is_relative_to(root) else path).as_posix()
+
+
+def _definition(node: pytest.Item | pytest.Collector) -> FixtureDef[Any] | None:
+    # The items of a probe file have the same fixtures, which are searched once.
+    stash = node.parent.stash if PROBE_ITEM in node.stash and node.parent is not None else node.stash
+    if _DEFINITION not in stash:
+        definitions = node.session._fixturemanager.getfixturedefs(TARGET_FIXTURE, node)
+        stash[_DEFINITION] = definitions[-1] if definitions else None
+    return stash[_DEFINITION]
+
+
+# Planner of requests: at the first item of a target, the requests of all items of this target are queued.
+
+
+class RequestPlanner:
+    """Planner of one process's requests; all requests of a target are planned once, for all its items.
+
+    Attributes:
+        errors: errors of targets whose batches could not be sent or collected, by the id of the target object.
+        stop_grace: seconds to wait at the end for requests in flight, because other workers may need their answers.
+    """
+
+    def __init__(self, config: pytest.Config, run: Run) -> None:
+        self._config, self._run = config, run
+        self.stop_grace = run.settings.timeout if hasattr(config, "workerinput") else DEFAULT_TIMING.stop_grace
+        self._final_only = without_interim_analyses(config)
+        self._progress = ProgressLine(config)
+        self._targets: dict[TargetSource, Target] = {}
+        self._planned: set[TargetSource] = set()
+        self.errors: dict[int, FairnessError] = {}
+
+    def progress(self, target: Target) -> AbstractContextManager[None]:
+        """Return a context in which the progress line shows the requests of this target."""
+        return self._progress.shown(self._run.engines.engine(target).progress)
+
+    def target_of_probe_item(self, item: pytest.Item) -> Target | None:
+        """Return the target of a probe item; `None` if the item's answers are in a file.
+
+        The first call for a target plans the requests of all its items.
+
+        Raises:
+            FairnessError: the batches of the target could not be sent or collected.
+        """
+        source = target_source(item)
+        if source is None:
+            return None
+        if source not in self._planned:
+            self._plan(item, source)
+        target = self._targets[source]
+        if (error := self.errors.get(id(target))) is not None:
+            raise error
+        return target
+
+    def target_of_python_test(self, request: pytest.FixtureRequest) -> Target:
+        """Return the target of a Python test, which is the value of the fixture `fairness_target`."""
+        definition, value = active_target(request)
+        name = target_name_of(request.node)
+        if name is not None:
+            return self._run.targets.named(name)
+        return self._targets.get(definition) or self._adopt(definition, value)
+
+    def configured_target(self, name: str | None) -> Target | None:
+        """Return the target that the settings name, for the fixture `fairness_target`; `None` if no test will run.
+
+        Args:
+            name: name of the target; `None` if only one target is set.
+
+        Raises:
+            TargetError: there are several targets, but `name` is none of their names.
+        """
+        if self._config.getoption("setuponly", False):
+            return None
+        targets = self._run.settings.targets
+        name = name if name in targets else None
+        if targets and name is None:
+            raise TargetError(
+                f"{TARGET_FIXTURE}: there are several targets ({', '.join(targets)}), but the test is not repeated "
+                "for each target. Give the test function one of these fixtures as an argument: "
+                f"{', '.join(sorted(REQUEST_FIXTURES))}."
+            )
+        return self._run.targets.named(name)
+
+    def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
+        """Send the requests of one Python test, and return the response or the error of each request."""
+        with self.progress(target):
+            return self._run.engines.ask(target, requests)
+
+    def _plan(self, item: pytest.Item, source: TargetSource) -> None:
+        if isinstance(source, str):
+            target = self._targets[source] = self._run.targets.named(source)
+        else:
+            values: dict[str, object] = getattr(item, "funcargs", {})
+            target = self._targets.get(source) or self._adopt(source, values[source.argname])
+        if id(target) in self.errors or self._run.settings.batch_submit:
+            return
+        others = (other for other in item.session.items if target_source(other) == source)
+        self._run.plan(target, analyses_of(others, last_only=self._final_only))
+        self._planned.add(source)
+
+    def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:
+        name = fixture_name(definition, self._config.rootpath)
+        if definition.scope != "session":
+            raise TargetError(
+                f"{name.rpartition('::')[0]}: the fixture fairness_target has scope={definition.scope!r}, but all "
+                "tests need the same target, because their requests are sent together. Give the fixture "
+                "scope='session'."
+            )
+        target = self._run.targets.from_value(value, name)
+        self._targets[definition] = target
+        # The engine must stop before the fixture tears its target down.
+        definition.addfinalizer(partial(self._run.engines.engine(target).stop, self.stop_grace))
+        return target
+
+
+# Header of a run, which shows the targets, the selected items and the number of requests to send.
+
+DEFAULT = "no `fairness_target` is set: this run {} the bundled demonstration model"
+"""Text about the default target, to be filled with `audits` in the header and with `audited` in the summary."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """Description of a run after collection.
+
+    Attributes:
+        lines: lines for the terminal: one for each target, judge model and embedding model, and a warning if the
+            default target is used.
+        audits: number of selected pytest items that are audits (see `is_audit`), including skipped items.
+        uses_default_target: whether any item uses the default target because no target is named; skipped items do not
+            count.
+        file_notes: what was assumed in order to read data files, which is also among the lines.
+    """
+
+    lines: Sequence[str] = ()
+    audits: int = 0
+    uses_default_target: bool = False
+    file_notes: Sequence[str] = ()
+
+    def wrapped(self, width: int) -> list[str]:
+        """Return the lines for a terminal of `width` columns."""
+        return [part for line in self.lines for part in wrap(line, width, hanging="  ")]
+
+    def send(self, run: Run) -> None:
+        """Send the header from a worker of pytest-xdist to the controller, through the store.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        run.store.cache.put(_key(run), asdict(self))
+
+    @classmethod
+    def receive(cls, run: Run) -> Header | None:
+        """Return the header that a worker has sent; `None` if no worker has sent a header.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
+        return run.store.cache.get(_key(run), lambda plain: cls(**plain)) if run.settings.store.exists() else None
+
+
+def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Header:
+    """Return the header of the run, which lists the targets, the number of selected items and the number of requests.
+
+    Args:
+        config: pytest's configuration.
+        run: the run.
+        items: all selected items, in their order.
+    """
+    by_target: dict[TargetSource | None, list[pytest.Item]] = {}
+    for item in items:
+        source = target_source(item)
+        if (source is not None or probe_item_of(item) is not None) and not is_skipped(item):
+            by_target.setdefault(source, []).append(item)
+    selected = [item for own in by_target.values() for item in own]
+    default = any(uses_default_target(item, run.settings) for item in selected)
+    sends = not any(config.getoption(name, False) for name in ("collectonly", "setuponly", "fairness_dry_run"))
+    lines = [_target_line(config, run, source, own, sends=sends) for source, own in by_target.items()]
+    lines += _equal_prompt_lines(selected) if sends else []
+    lines += _judge_lines(run, selected)
+    lines += _embedder_lines(run, selected)
+    file_notes = _data_file_notes(run, selected)
+    lines += file_notes
+    if default:
+        lines.append(DEFAULT.format("audits"))
+    lines += _equal_item_lines(selected)
+    return Header([f"fairness: {line}" for line in lines], sum(map(is_audit, items)), default, file_notes)
+
+
+def _data_file_notes(run: Run, items: Sequence[pytest.Item]) -> list[str]:
+    """Return what was assumed in order to read the data files of the items' probes; see `table.notes`."""
+    probes = {id(item.probe): item.probe for item in map(probe_item_of, items) if item is not None}
+    found = []
+    for path in dict.fromkeys(path for probe in probes.values() for path in probe.data_files):
+        with suppress(FairnessError, OSError):  # reported where the file is read
+            found += [f"{display_path(path, run.settings.root)} {note}" for note in table.notes(path)]
+    return found
+
+
+def _target_line(
+    config: pytest.Config, run: Run, source: TargetSource | None, items: Sequence[pytest.Item], *, sends: bool
+) -> str:
+    """Return a target's line: `openai:gpt-5 (https://api.openai.com/v1) · 2 probes, 5 items · 40 requests to send`.
+
+    The source is `None` for items whose answers are in files. The line has the number of requests if the run `sends`
+    requests.
+    """
+    own = [item for item in items if probe_item_of(item) is not None]
+    tests = len(items) - len(own)
+    selected = [counted(len({item.path for item in own}), "probe"), counted(len(own), "item")] if own else []
+    selected += [counted(tests, "Python test")] if tests else []
+    if source is None:
+        return f"no target · {', '.join(selected)} · answers are read from files"
+    target = None
+    if isinstance(source, str):
+        target = run.targets.named(source)
+        name = f"{source}={_described(target)}"
+    elif is_from_settings(source):
+        target = run.targets.named()
+        name = _described(target)
+    else:
+        name = fixture_name(source, config.rootpath)
+    parts = [printable(name), ", ".join(selected)]
+    if sends and own:
+        analyses = list(analyses_of(own, last_only=without_interim_analyses(config) or run.settings.in_batches))
+        parts.append(_requests(run, target, analyses) + (", plus requests of the Python tests" if tests else ""))
+    return " · ".join(parts)
+
+
+def _requests(run: Run, target: Target | None, analyses: Sequence[ProbeItem]) -> str:
+    try:
+        count = count_requests(run, target, analyses)
+    except StoreError:  # the items that need the store report the error
+        target, count = None, count_requests(run, None, analyses)
+    by_batch = run.settings.in_batches and target is not None and has_batches(target)
+    turns = any(item.probe.follow_ups.are_turns for item in analyses)
+    return _counts(run, count, known=target is not None, by_batch=by_batch, turns=turns)
+
+
+def _counts(run: Run, count: RequestCount, *, known: bool, by_batch: bool, turns: bool) -> str:
+    oldest = "" if count.oldest is None else f" (oldest {age(run.started - count.oldest)})"
+    part = f" (shard {run.settings.shard})" if run.settings.shard else ""
+    part += " by batch" if by_batch else ""
+    if turns:
+        part += (
+            " (later turns of conversations are sent one by one)" if by_batch else " with all turns of conversations"
+        )
+    if run.settings.replay:
+        missing = f", {count.to_send:,} not recorded" if known and count.to_send else ""
+        return f"no request is sent, {count.recorded:,} recorded{oldest}{missing}"
+    if not known:
+        return f"at most {counted(count.to_send, 'request')} to send{part}"
+    action = "collect" if by_batch and run.settings.batch_collect else "send"
+    most = "at most " if turns and count.to_send else ""
+    return f"{most}{counted(count.to_send, 'request')} to {action}{part}, {count.recorded:,} recorded{oldest}"
+
+
+def _equal_prompt_lines(items: Sequence[pytest.Item]) -> list[str]:
+    """Return a line for each probe with equal prompts: `people · 1,000 records, 40 different prompts · …`."""
+    lines: dict[str, None] = {}
+    for item in items:
+        if (probe_item := probe_item_of(item)) is not None:
+            with suppress(FairnessError):  # the item's set-up reports the error
+                if text := probe_item.probe.equal_prompts_text:
+                    one = (
+                        "share one answer (temperature 0)"
+                        if probe_item.probe.shares_answers
+                        else "are asked separately"
+                    )
+                    lines[f"{printable(probe_item.probe.name)} · {text} · equal prompts {one}"] = None
+    return list(lines)
+
+
+def _judge_lines(run: Run, items: Sequence[pytest.Item]) -> list[str]:
+    measured = [(item.path, probe_item) for item in items if (probe_item := probe_item_of(item)) is not None]
+    judged = {path for path, probe_item in measured if probe_item.probe.reading.judge_votes}
+    if not judged or run.targets.judge is None:
+        return []
+    return [f"judge {printable(_described(run.targets.judge))} · reads the answers of {counted(len(judged), 'probe')}"]
+
+
+def _embedder_lines(run: Run, items: Sequence[pytest.Item]) -> list[str]:
+    """Return a line for each embedding model with its name and the number of items that use it."""
+    counts: Counter[str] = Counter()
+    for item in items:
+        probe_item = probe_item_of(item)
+        with suppress(TargetError):  # the item's set-up reports the error
+            if probe_item is not None and (embedder := run.targets.embedder(probe_item)) is not None:
+                counts[_described(embedder)] += 1
+    return [f"embeddings {printable(name)} · embeds the answers of {counted(n, 'item')}" for name, n in counts.items()]
+
+
+def _equal_item_lines(items: Sequence[pytest.Item]) -> list[str]:
+    """Return a line for each probe with an item that stands for others: `songs: snsr[age] is also snsv[age]`."""
+    by_probe: dict[str, dict[str, None]] = {}
+    for item in items:
+        probe_item = probe_item_of(item)
+        if probe_item is not None and probe_item.stands_for:
+            own = f"{probe_item.audit_name}[{probe_item.subject}] is also {joined(probe_item.stands_for)}"
+            by_probe.setdefault(probe_item.probe.name, {})[own] = None
+    return [
+        f"{printable(name)}: {printable('; '.join(own))} (two values, one number)" for name, own in by_probe.items()
+    ]
+
+
+def _described(target: Target) -> str:
+    address: str | None = getattr(target, "address", None)
+    return target.name if address is None else f"{target.name} ({address})"
+
+
+def _key(run: Run) -> str:
+    return sha256(f"header of the run {run.id.name}".encode()).hexdigest()
+
+
+# Option `--fairness-dry-run`, which prints the requests that the selected tests would send, and runs no test.
+
+
+class DryRun:
+    """Hooks of a dry run, which counts requests but sends no requests."""
+
+    def __init__(self, config: pytest.Config, run: Run) -> None:
+        self._config = config
+        self._run = run
+        self._lines: list[str] = []
+        # pytest-xdist is switched off, because each worker would print the same forecast.
+        if hasattr(config.option, "dist"):
+            config.option.dist, config.option.tx, config.option.numprocesses = "no", [], None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Count the requests of the selected items instead of running the items."""
+        if self._config.getoption("collectonly"):
+            return None
+        if session.testsfailed and not self._config.getoption("continue_on_collection_errors"):
+            return None  # pytest's own loop reports the errors and runs no test
+        try:
+            self._lines = self._forecast(session.items)
+        except FairnessError as error:
+            raise pytest.UsageError(str(error)) from error
+        return True
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Set the exit code to 0 if no item is selected, because a dry run does not fail."""
+        if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = pytest.ExitCode.OK
+
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
+        """Show the forecast of the requests."""
+        if self._lines:
+            terminalreporter.write_sep("=", "fairness: dry run")
+        for line in self._lines:
+            terminalreporter.write_line(line)
+
+    def pytest_unconfigure(self) -> None:
+        """Print the forecast if there is no terminal reporter."""
+        if self._lines and self._config.pluginmanager.get_plugin("terminalreporter") is None:
+            sys.stdout.write("\n".join([*self._lines, ""]))
+
+    def _forecast(self, items: list[pytest.Item]) -> list[str]:
+        selected: dict[tuple[str, str | None], list[pytest.Item]] = defaultdict(list)
+        tests = 0
+        for item in items:
+            if is_skipped(item):
+                continue
+            if (probe_item := probe_item_of(item)) is not None:
+                selected[item.nodeid.partition("::")[0], probe_item.target].append(item)
+            elif not REQUEST_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+                tests += 1
+        settings, targets = self._run.settings, self._run.targets
+        forecaster = Forecaster(
+            self._run, last_only=without_interim_analyses(self._config) or self._run.settings.in_batches
+        )
+        forecasts = [
+            forecaster.forecast(
+                file,
+                [probe_item for item in of_file if (probe_item := probe_item_of(item)) is not None],
+                targets.named(name) if is_from_settings(target_source(of_file[0])) else None,
+            ).to_json()
+            for (file, name), of_file in selected.items()
+        ]
+        lines = terminal_items.forecast_lines(
+            forecasts,
+            target=targets.description,
+            tests=tests,
+            max_requests=settings.max_requests,
+            replay=settings.replay,
+        )
+        return [*lines, "no report is written"] if self._config.getoption("fairness_report") else lines

@@ -1,1 +1,0 @@
-"""Reports on what changed: between two reports, and since a git revision."""

@@ -1,0 +1,589 @@
+"""What reports say of an item: its finding, its top contributors, and what to try next."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import chain, count
+from typing import Literal
+
+from pytest_fairness.audits.info import Finding
+from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.reports import report_items
+from pytest_fairness.reports.formatting import (
+    PLACEHOLDER,
+    number,
+    printable,
+    reason_lines,
+    shell_line,
+    signed,
+    width_of,
+    wrap,
+)
+from pytest_fairness.reports.report_items import FOUND, KNOWN, UNMARKED, Item
+
+# Finding of an item as one line, the same in all reports.
+#
+# An example is `woman vs man: +0.116 bits (allowed 0.02): nurse, care (more for woman)`.
+
+SHOWN_CONTRIBUTORS = 3
+
+
+def finding(item: Item, method: Mapping[str, Json]) -> str:
+    """Return the finding of an item: the compared groups, the change, the allowed change, contributors and remarks.
+
+    For an item that is measured without a verdict, the text has the value and the size of the effect instead of the
+    change. For an error, the text is the reason. The text contains words of models and probes unchanged, so that a
+    report must escape the text.
+
+    Args:
+        item: an item of the report document.
+        method: the document's description of the item's audit; may be empty.
+    """
+    if report_items.outcome(item) == "error":
+        return report_items.shown_reason(item)
+    return "; ".join([*expectation(item), *_finding_parts(item, method)])
+
+
+def expectation(item: Item) -> Iterator[str]:
+    """Yield the reason of an item's mark `xfail` if the item fails, or advice to remove the mark if the item passes.
+
+    Yield nothing for an item without the mark.
+    """
+    mark = item.get("expected_failure")
+    if mark and report_items.outcome(item) == "known":
+        yield f"known failure: {mark['reason']}"
+    elif mark:
+        yield f"no longer fails: remove the mark `xfail` ({mark['reason']})"
+
+
+def _finding_parts(item: Item, method: Mapping[str, Json]) -> Iterator[str]:
+    text = f"{_compared_groups(item, method)}: {amount(item, method)}"
+    if item["verdict"] == VerdictName.MEASURED and report_items.size_of(item):
+        if report_items.size_of(item) not in FOUND or item["concerns"]:
+            yield f"{_compared_groups(item, method)}: {item['effect']['description']}"
+            yield from _placebo(item)
+            return
+        text += f" ({report_items.size_of(item)})"
+    elif item["verdict"] == VerdictName.MEASURED and (lacking := method.get("no_effect_size")):
+        text += f"; no effect size: {lacking}"
+    if item.get("contributors"):
+        text += f": {_contributors(item)}"
+    yield text
+    yield from _remarks(item)
+
+
+def _contributors(item: Item) -> str:
+    """Return the first contributors; words are followed by the group that uses them more: `nurse (more for woman)`."""
+    groups = dict(zip(("marked", "unmarked"), report_items.group_names(item), strict=True))
+    sides = {
+        str(word.get("word")): groups.get(str(word.get("side")), "")
+        for words in reversed(sided_words(item["details"]).values())  # the first of these details prevails
+        for word in words
+    }
+    by_group: dict[str, list[str]] = {}
+    for name in item["contributors"][:SHOWN_CONTRIBUTORS]:
+        by_group.setdefault(sides.get(name, ""), []).append(name)
+    return "; ".join(
+        f"{', '.join(names)} (more for {group})" if group else ", ".join(names) for group, names in by_group.items()
+    )
+
+
+def _remarks(item: Item) -> Iterator[str]:
+    """Yield remarks: no baseline, reversed gap, placebo, tolerated worsening, concerns, why there is no decision."""
+    match item["verdict"]:
+        case VerdictName.NO_BASELINE:
+            yield "no baseline and no limit"
+        case VerdictName.REGRESSION | VerdictName.OVER_LIMIT:
+            if item["verdict"] == VerdictName.REGRESSION and (sides := (item["change"] or {}).get("changed_sides")):
+                yield f"the advantage changed sides: {sides}"
+            yield from _placebo(item)
+        case VerdictName.MEASURED:
+            yield from _placebo(item)
+        case VerdictName.PASS:
+            if report_items.is_tolerated_worsening(item):
+                yield "significantly worse, but within tolerance"
+            yield from (concern["message"] for concern in item["concerns"])
+    if item.get("undecided"):
+        yield item["undecided"]
+
+
+def _placebo(item: Item) -> Iterator[str]:
+    """Yield the concern about the placebo; if there is none and the item has no verdict, yield the placebo's value."""
+    messages = [concern["message"] for concern in item["concerns"] if concern["name"] == "placebo_effect"]
+    if not messages and item["verdict"] == VerdictName.MEASURED and (placebo := report_items.placebo_text(item)):
+        messages.append(f"placebo {placebo}")
+    yield from messages
+
+
+def _compared_groups(item: Item, method: Mapping[str, Json]) -> str:
+    marked, unmarked = report_items.group_names(item)
+    groups = list(item["n"] or item["missing"])
+    if marked in groups:
+        return f"{marked} vs {'the others' if unmarked == UNMARKED else unmarked}"
+    if len(groups) == 2:
+        return " vs ".join(groups)
+    return ", ".join(map(str, item["labels"].values())) or str(method.get("title") or item["id"])
+
+
+def amount(item: Item, method: Mapping[str, Json]) -> str:
+    """Return the change and tolerance; for an item over its limit or without a comparison, the value and limit.
+
+    Args:
+        item: an item of the report document.
+        method: the document's description of the item's audit; may be empty.
+    """
+    change, limit, tolerance = item["change"], item["limit"], item["tolerance"]
+    unit = report_items.unit_of(item, method)
+    if change and item["verdict"] != VerdictName.OVER_LIMIT:
+        allowed = "" if tolerance is None else f" (allowed {number(tolerance)})"
+        return (
+            f"{report_items.grown_words(item) or signed(change['value']) + _unit_text(unit, change['value'])}{allowed}"
+        )
+    allowed = "" if limit is None else f" (limit {number(limit)})"
+    return f"{number(item['value'])}{_unit_text(unit, item['value'])}{allowed}"
+
+
+def _unit_text(unit: str, value: float | None) -> str:
+    singular = value is not None and abs(value) == 1
+    # The unit may be the name of a score, such as "politeness".
+    return f" {unit.removesuffix('s') if singular and not unit.endswith('ss') else unit}" if unit else ""
+
+
+# Explanation of an item's value in words: its top contributors and examples.
+#
+# All details of an item are optional; an audit of another package may have none.
+
+WIDTH = 80
+"""Maximum width of a line of a failure's text in pytest's output."""
+SHOWN_WORDS = 8
+SHOWN_EXAMPLES = 2
+SHOWN_SENTENCES = 4
+EXAMPLE_LINES = 3
+
+
+def failure_text(item: Item) -> str:
+    """Return a failed item's text in pytest's output: reason, top contributors, examples, sentences with answers."""
+    lines = reason_lines(item["reason"], WIDTH)
+    for text in top_contributors(item):
+        lines += wrap(printable(text), WIDTH, indent="  ", hanging="    ")
+    examples = report_items.mappings_in(item["details"].get("examples"))[:SHOWN_EXAMPLES]
+    quotes = [f"{example.get('group', 'example')}: “{example.get('text', '')}”" for example in examples]
+    for text in [*quotes, *_sentences(item["details"])]:
+        lines += wrap(printable(text), WIDTH, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
+    return "\n".join(lines)
+
+
+def top_contributors(item: Item) -> list[str]:
+    """Return a phrase for each kind of contributor to the item's value; the strongest words come first in a phrase."""
+    details: Mapping[str, Json] = item["details"]
+    return [
+        *_marked_words(details, *report_items.group_names(item)),
+        *_contributions(report_items.mappings_in(details.get("contributions")), *report_items.group_names(item)),
+        *_top_words(details, *report_items.group_names(item)),
+        *_terms(details, *report_items.group_names(item)),
+        *_markers_of_cases(details),
+        *_answers(item),
+        *_paraphrases(details),
+    ]
+
+
+def sided_words(details: Mapping[str, Json]) -> dict[str, list[Mapping[str, Json]]]:
+    """Return the words in an item's details, by the name of the detail.
+
+    Each word is a mapping with `word`, `side` (`marked` or `unmarked`: the group that uses the word more) and measured
+    numbers. The detail `words` is limited to significant words.
+    """
+    top = details.get("top_words")
+    return {
+        "grown": [{"side": "marked", **word} for word in report_items.mappings_in(details.get("grown"))],
+        "words": [word for word in report_items.mappings_in(details.get("words")) if word.get("significant")],
+        "contributions": report_items.mappings_in(details.get("contributions")),
+        "top_words": [
+            {**word, "side": side}
+            for side, words in (top.items() if isinstance(top, Mapping) else ())
+            for word in report_items.mappings_in(words)
+        ],
+        "terms": [{**term, "word": term.get("term")} for term in report_items.mappings_in(details.get("terms"))],
+    }
+
+
+def _marked_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
+    if grown := report_items.mappings_in(details.get("grown")):
+        sides = {
+            group: _grown_word_phrases([word for word in grown if word.get("side", "marked") == side])
+            for side, group in (("marked", marked), ("unmarked", report_items.unmarked_label(unmarked)))
+        }
+        return [f"used more for {group} since the baseline: {_listed(side)}" for group, side in sides.items() if side]
+    words = [word for word in report_items.mappings_in(details.get("words")) if word.get("significant")]
+    over = [_marked_word(word, "marked", "unmarked") for word in words if word.get("side") == "marked"]
+    under = [_marked_word(word, "unmarked", "marked") for word in words if word.get("side") == "unmarked"]
+    return [f"used more for {group}: {_listed(side)}" for group, side in ((marked, over), (unmarked, under)) if side]
+
+
+def _contributions(words: Sequence[Mapping[str, Json]], marked: str, unmarked: str) -> list[str]:
+    sides = {
+        group: [f"{word.get('word')} {number(word.get('bits'))}" for word in words if word.get("side") == side]
+        for side, group in (("marked", marked), ("unmarked", unmarked))
+    }
+    return [f"used more for {group} (bits): {_listed(side)}" for group, side in sides.items() if side]
+
+
+def _top_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
+    """Return lines that list, for each group, the content words and the function words with the largest weights."""
+    share = details.get("function_word_share")
+    weight = f", {share:.0%} of the weight" if isinstance(share, float) else ""
+    return [
+        f"{title} of {group}{weight if name == 'function_words' else ''}: {_listed(words)}"
+        for name, title in (("top_words", "typical"), ("function_words", "typical function words"))
+        if isinstance(top := details.get(name), Mapping)
+        for side, group in (("marked", marked), ("unmarked", unmarked))
+        if (words := [str(word.get("word")) for word in report_items.mappings_in(top.get(side))])
+    ]
+
+
+def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
+    """Return phrases with the lexicon terms that differ most between the groups, and with the terms' odds ratio."""
+    terms = report_items.mappings_in(details.get("terms"))
+    phrases = [
+        f"used more for {group} (per 100 words): {_listed(own)}"
+        for group, side, other in ((marked, "marked", "unmarked"), (unmarked, "unmarked", "marked"))
+        if (
+            own := [
+                f"{term.get('term')} {number(term.get(side))} against {number(term.get(other))}"
+                for term in terms
+                if (term.get(side) or 0) > (term.get(other) or 0)
+            ]
+        )
+    ]
+    odds = details.get("odds_ratio")
+    if isinstance(odds, Mapping) and odds.get("value") is not None:
+        ends = odds.get("interval")
+        span = f" [{number(ends[0])}, {number(ends[1])}]" if isinstance(ends, list | tuple) and len(ends) == 2 else ""
+        p_value = number(odds.get("p_value"))
+        ratio = f"odds ratio of all terms {number(odds['value'])}{span}"
+        phrases.append(f"{ratio}, p {p_value} (the test counts texts, not words)")
+    return phrases
+
+
+def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
+    """Return a phrase for each case, with its markers and the number of answers that contain each marker.
+
+    The markers of the stereotype come before the markers of the anti-stereotype.
+    """
+    by_case, counts = details.get("markers"), details.get("counts")
+    if not isinstance(by_case, Mapping) or not isinstance(counts, Mapping):
+        return []
+    return [
+        f"{case}, markers in {counts[case]['responses']} answers: "
+        + "; ".join(
+            f"{title} {_listed(f'{marker} {count}' for marker, count in markers[side].items()) or 'none'}"
+            for side, title in (("stereotype", "stereotype"), ("anti_stereotype", "opposite"))
+        )
+        for case, markers in by_case.items()
+    ]
+
+
+def _answers(item: Item) -> list[str]:
+    """Return phrases with the number of refused, unreadable and missing answers by group: `refused: Black 3 of 20`."""
+    kinds = {kind: item["details"].get(kind) for kind in ("refused", "blocked", "unreadable")}
+    kinds = {kind.replace("blocked", "refused by the provider"): counts for kind, counts in kinds.items()}
+    kinds["no usable answer"] = item["missing"]
+    return [
+        f"{kind}: {_listed(_counts_by_group(counts, item))}"
+        for kind, counts in kinds.items()
+        if isinstance(counts, Mapping) and any(counts.values())
+    ]
+
+
+def _sentences(details: Mapping[str, Json]) -> list[str]:
+    """Return a text for each sentence and its answer.
+
+    If some answers became worse than in the baseline, return only the sentences with these answers.
+    """
+    changed = report_items.mappings_in(details.get("changed_sentences"))
+    shown = changed or report_items.mappings_in(details.get("sentences"))
+    return [
+        f"“{part.get('sentence')}” → “{part.get('answer')}”"
+        + (f" (baseline: “{part['before']}”)" if part.get("before") is not None else "")
+        for part in shown[:SHOWN_SENTENCES]
+    ]
+
+
+def _paraphrases(details: Mapping[str, Json]) -> list[str]:
+    """Return one phrase with the item's value for each paraphrase of the prompt; an empty list without paraphrases."""
+    paraphrases = details.get("paraphrases")
+    if not isinstance(paraphrases, Mapping) or not isinstance(paraphrases.get("values"), Mapping):
+        return []
+    values = ", ".join(f"prompt {name}: {number(value)}" for name, value in paraphrases["values"].items())
+    noise = number(paraphrases.get("floor"))
+    return [f"values by paraphrase: {values}; paraphrasing alone changes the value by about {noise}"]
+
+
+def _counts_by_group(counts: Mapping[str, int], item: Item) -> list[str]:
+    missing, n = item["missing"], item["n"]
+    groups = dict.fromkeys([*n, *missing, *counts])
+    return [f"{group} {counts.get(group, 0)} of {missing.get(group, 0) + n.get(group, 0)}" for group in groups]
+
+
+def _grown_word_phrases(words: Sequence[Mapping[str, Json]]) -> list[str]:
+    """Return each word with the shares of texts that contain it; only the first word's shares name the groups."""
+    phrases, explained = [], False
+    for word in words:
+        own, other = ("unmarked", "marked") if word.get("side") == "unmarked" else ("marked", "unmarked")
+        shares = [_from_to(word.get(side)) for side in (own, other)]
+        if not all(shares):
+            phrases.append(str(word.get("word")))
+            continue
+        groups = ("", "") if explained else (" of this group's texts", " of the other group's texts")
+        phrases.append(f"{word.get('word')} ({shares[0]}{groups[0]}, {shares[1]}{groups[1]})")
+        explained = True
+    return phrases
+
+
+def _from_to(shares: Json) -> str | None:
+    """Return the shares of texts in the baseline and in this run, as `0% → 60%`; `None` if they are unknown."""
+    if not isinstance(shares, list | tuple) or len(shares) != 2 or not all(isinstance(x, int | float) for x in shares):
+        return None
+    return f"{shares[0]:.0%} → {shares[1]:.0%}"
+
+
+def _marked_word(word: Mapping[str, Json], own: str, other: str) -> str:
+    counts = word.get(own), word.get(other)
+    uses = "" if None in counts else f", uses {number(counts[0])} against {number(counts[1])}"
+    return f"{word.get('word')} (z {number(word['z'])}{uses})"
+
+
+def _listed(parts: Iterable[str]) -> str:
+    shown = list(parts)
+    more = f", and {len(shown) - SHOWN_WORDS} more" if len(shown) > SHOWN_WORDS else ""
+    return ", ".join(shown[:SHOWN_WORDS]) + more
+
+
+# Suggestions of what to try next for a failed item, with YAML, words or a command to copy.
+#
+# Only a measurement shows whether a suggestion helps. A suggested system prompt can be measured as a variant.
+
+Action = Literal["adopt", "variant", "filter", "sample", "other"]
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """One suggestion for a failed item.
+
+    Attributes:
+        action: `adopt` (use a measured variant), `variant` (measure a new variant), `filter` (remove words from the
+            model's output), `sample` (fine-tune on a balanced sample) or `other`.
+        text: the advice, in one or two sentences.
+        paste: text to copy: YAML, one word per line, or a command; empty if there is nothing to copy.
+    """
+
+    action: Action
+    text: str
+    paste: str = ""
+
+
+def suggestions(item: Item, finding: Finding, system: str | None = None) -> dict[str, Json]:
+    """Return the finding of a failed item (`found`) and the suggestions for it (`try`), as plain JSON.
+
+    Args:
+        item: item of the report document.
+        finding: the finding of the item's audit.
+        system: the probe's own system prompt, which precedes a suggested system prompt.
+    """
+    return {
+        "found": printable(finding.description),
+        "try": [asdict(suggestion) for suggestion in _suggestions(item, finding, system)],
+    }
+
+
+def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[Suggestion]:
+    measured = report_items.variants_of(item)
+    file = item["nodeid"].partition("::")[0]
+    in_test = file.endswith(".py")  # without a probe file, there are no variants and samples
+    best = next((name for name, variant in measured.items() if variant.get("effect") == "lower"), None)
+    if best is not None:
+        yield Suggestion(
+            "adopt",
+            f"The variant {best} reduces bias. Use its prompt in the application and as the probe's own prompt, then "
+            "measure again with --fairness-fresh, because the best of several variants looks better than it is.",
+        )
+    elif finding.instruction and in_test:
+        yield Suggestion(
+            "variant",
+            "Try another system prompt: pass it to the fixture `corpus_generator`, and run the test again.",
+            system_argument(finding.instruction),
+        )
+    elif finding.instruction:
+        names = chain(["debiased"], (f"debiased-{number}" for number in count(2)))
+        name = next(name for name in names if name not in measured)
+        known = ", because none of the probe's variants reduces bias significantly" if measured else ""
+        yield Suggestion(
+            "variant",
+            f"Try another system prompt as a variant{known}. The next run shows whether it reduces bias, by how much, "
+            "and at what cost.",
+            variant_yaml(name, finding.instruction, system, existing=bool(measured)),
+        )
+    if finding.words:
+        yield Suggestion(
+            "filter",
+            "Filter the model's output for these words, and repeat the request if a word occurs. This hides words; "
+            "it does not change the model.",
+            "\n".join(finding.words),
+        )
+    if finding.trainable and not in_test:
+        yield Suggestion(
+            "sample",
+            "Fine-tune on a balanced sample of the recorded answers: the prompts of each group are paired with the "
+            "same number of answers from every group.",
+            shell_line(["python", "-m", "pytest_fairness", "sample", plain(file), "-o", "sample.jsonl"]),
+        )
+    if not finding.instruction and not finding.trainable:
+        yield Suggestion(
+            "other", "No system prompt can be added to these requests. Try another model, or other training data."
+        )
+
+
+# Suggested variants as YAML or Python code, ready to be copied; words of models are escaped.
+
+MAX_LENGTH = 100
+_WIDTH = 78
+_FOLDED = "    system: >-"
+_INDENT = " " * 6
+
+
+def plain(text: str) -> str:
+    """Return a name or value for use in a sentence: as one line, escaped, with at most `MAX_LENGTH` characters."""
+    shown = printable(text)
+    return shown if len(shown) <= MAX_LENGTH else f"{shown[:MAX_LENGTH]}…"
+
+
+def variant_yaml(name: str, instruction: str, system: str | None = None, *, existing: bool = False) -> str:
+    """Return a variant as YAML.
+
+    Args:
+        name: name of the variant: letters, digits and `-`.
+        instruction: sentences of the system prompt.
+        system: the probe's own system prompt, which precedes the instruction; `None` without a system prompt.
+        existing: whether the probe already has the key `variants`.
+    """
+    head = ["# Under the probe's `variants`:" if existing else "variants:", f"  {name}:"]
+    instruction = " ".join(printable(instruction).split())
+    if system is None:
+        return "\n".join([*head, _FOLDED, *_lines(instruction, _WIDTH)])
+    own = system.rstrip("\n").split("\n")
+    if not all(line.replace("\t", "").isprintable() for line in own):
+        # YAML would escape unprintable characters of the system prompt, so that the text would be unreadable.
+        return "\n".join(["# Put the probe's own `system` before this text.", variant_yaml(name, instruction)])
+    # The explicit indentation (`|2`) is needed if the first line starts with a blank.
+    return "\n".join([*head, "    system: |2-", *(_INDENT + line if line else "" for line in (*own, instruction))])
+
+
+def system_argument(instruction: str) -> str:
+    """Return a system prompt as Python code: the keyword argument `system=…`."""
+    lines = textwrap.wrap(" ".join(printable(instruction).split()), _WIDTH - 8, break_on_hyphens=False)
+    quoted = [json.dumps(line + " " * (line is not lines[-1]), ensure_ascii=False) for line in lines]
+    return "\n".join(["system=(", *(f"    {line}" for line in quoted), ")"])
+
+
+def narrowed(text: str, width: int) -> str:
+    """Return YAML of `variant_yaml`, wrapped to `width` columns if this does not change the meaning of the YAML."""
+    head, folded, rest = text.partition(f"{_FOLDED}\n")
+    return text if not folded else "\n".join([head + _FOLDED, *_lines(rest, width)])
+
+
+def _lines(text: str, width: int) -> list[str]:
+    """Return the words in indented lines; words are not broken, because YAML would read the parts as two words."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else _INDENT + word
+        if lines and width_of(longer) > width:
+            lines.append(_INDENT + word)
+        else:
+            lines[-1:] = [longer]
+    return lines
+
+
+# Shell commands that messages suggest, ready to be copied into a shell.
+
+WHOLE_FILE_FROM = 9
+"""Minimum number of items of one file for which a command names the file instead of the items."""
+
+ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO_BASELINE}
+"""Verdicts of failed items that would pass with the current values as the new baseline."""
+
+
+def accept_command(
+    items: Iterable[Item],
+    options: Sequence[str] = (),
+    root: str = "",
+    all_items: Mapping[str, Collection[str]] | None = None,
+) -> list[str] | None:
+    """Return the command that accepts the current values of failed items as the new baseline.
+
+    Items over their limit are left out, because the limit also applies to new baselines. Known failures are left out,
+    because they are to be fixed later.
+
+    Args:
+        items: items of the report document.
+        options: options that select the same requests as this run (`["--fairness-target", "openai:gpt-5"]`).
+        root: path from the user's working directory to pytest's rootdir, such as `..`.
+        all_items: node ids of all items by file; some files may be left out.
+
+    Returns:
+        The unquoted words of the command; `None` if no failed item would pass with a new baseline.
+    """
+    items = list(items)
+    acceptable = [item for item in items if report_items.status(item) in ACCEPTABLE]
+    # A new baseline of the whole file would accept its known failures, too.
+    incomplete_files = {item["nodeid"].partition("::")[0] for item in items if report_items.status(item) == KNOWN}
+    command = rebaseline_command((item["nodeid"] for item in acceptable), options, root, all_items, incomplete_files)
+    replaced = any(item["verdict"] != VerdictName.NO_BASELINE for item in acceptable)
+    return command if command is None or not replaced else with_reason(command)
+
+
+def with_reason(command: Sequence[str]) -> list[str]:
+    """Return the command with a placeholder for the reason why a baseline is replaced."""
+    return [*command, "--fairness-reason", PLACEHOLDER]
+
+
+def rebaseline_command(
+    nodeids: Iterable[str],
+    options: Sequence[str] = (),
+    root: str = "",
+    all_items: Mapping[str, Collection[str]] | None = None,
+    incomplete_files: Collection[str] = (),
+) -> list[str] | None:
+    """Return the command that makes new baselines of these items.
+
+    The command names a whole file instead of its items in three cases: all items of the file are given, at least
+    `WHOLE_FILE_FROM` items are given, or the name of an item cannot be printed on a terminal.
+
+    Args:
+        nodeids: node ids, relative to pytest's rootdir.
+        options: options that select the same requests as this run (`["--fairness-target", "openai:gpt-5"]`).
+        root: path from the user's working directory to pytest's rootdir, such as `..`.
+        all_items: node ids of all items by file; some files may be left out.
+        incomplete_files: files with other items that must keep their baselines. Such a file is not named as a whole
+            merely because many of its items are given.
+
+    Returns:
+        The unquoted words of the command; `None` if no items are given.
+    """
+    by_file: dict[str, list[str]] = defaultdict(list)
+    for nodeid in sorted(set(nodeids)):
+        by_file[nodeid.partition("::")[0]].append(nodeid)
+
+    def is_named_whole(file: str, own: Sequence[str]) -> bool:
+        covered = all_items is not None and set(own) >= set(all_items.get(file, [file]))
+        many = len(own) >= WHOLE_FILE_FROM and file not in incomplete_files
+        return covered or many or any(printable(nodeid) != nodeid for nodeid in own)
+
+    arguments = [
+        name for file, own in sorted(by_file.items()) for name in ([file] if is_named_whole(file, own) else own)
+    ]
+    folder = f"{root.rstrip('/')}/" if root not in ("", ".") else ""
+    return ["pytest", "--fairness-rebaseline", *options, *(folder + name for name in arguments)] if arguments else None

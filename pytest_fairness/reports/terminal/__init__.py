@@ -1,1 +1,0 @@
-"""Terminal output of runs and commands."""

@@ -1,1 +1,0 @@
-"""Comparison of measurements with their baselines."""

@@ -1,1 +1,0 @@
-"""Measurements of items, of their noise, and of the probe's variants."""

@@ -1,1 +1,0 @@
-"""Standard errors, confidence intervals and power of single estimates."""

@@ -1,1 +1,0 @@
-"""Quality and similarity of ranked lists."""

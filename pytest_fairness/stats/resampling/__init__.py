@@ -1,1 +1,0 @@
-"""Permutation and sign-flip tests: seeded draws, relabelled units, permuted means, p-values."""

@@ -1,0 +1,387 @@
+"""Differences between two groups within strata, in one run and in two runs that are compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from pytest_fairness.stats import resampling
+from pytest_fairness.stats.resampling import LARGEST_UNBUNDLED, Bools, Bundles, Floats, Ints, RunCells, numbered
+
+# Values of documents (a rate, a score) of two groups in strata, in one run and in two runs that are compared.
+
+PERMUTATIONS = 1999
+
+
+@dataclass(frozen=True)
+class StratifiedValues:
+    """One value for each document of a run; every stratum holds both groups.
+
+    Attributes:
+        values: (documents,) value of each document.
+        marked: (documents,) whether the document belongs to the marked group.
+        strata: (documents,) stratum number of each document.
+        stratum_names: name of each stratum, by its number.
+        least_error: lower limit of the gap's standard error, which would be 0 if all values were equal by chance.
+    """
+
+    values: Floats
+    marked: Bools
+    strata: Ints
+    stratum_names: tuple[str, ...]
+    least_error: float
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Return the weight of each stratum's difference between the groups; shape (strata,)."""
+        return precision(*cell_sizes(self.marked, self.strata, len(self.stratum_names)))
+
+    @cached_property
+    def coefficients(self) -> Floats:
+        """Return the coefficient of each document in the mean difference within strata; shape (documents,).
+
+        The coefficients of the marked group add up to 1, and the coefficients of the unmarked group to −1.
+        """
+        return coefficients(self.marked, self.strata, self.weights)
+
+    def gap(self) -> float:
+        """Return the mean value of the marked group minus the mean value of the unmarked group, within strata."""
+        # The smallest value is subtracted, so that equal values have a gap of exactly 0.
+        return float(self.coefficients @ (self.values - self.values.min()))
+
+    def p_value(self, random: np.random.Generator) -> float:
+        """Return the two-sided p-value of the gap, with group labels permuted within strata."""
+        null, exact = permuted_differences(self.values, self.marked, self.strata, self.weights, PERMUTATIONS, random)
+        return resampling.p_value(np.abs(null), abs(self.gap()), exact=exact)
+
+    def means(self) -> tuple[float, float]:
+        """Return the mean value of the marked and of the unmarked group; their difference is the gap."""
+        share = self.coefficients * self.values
+        return float(share[self.marked].sum()), 0.0 - float(share[~self.marked].sum())
+
+    def error(self, weights: Floats | None = None) -> tuple[float, float]:
+        """Return the standard error of the gap, at least `least_error`, and its degrees of freedom.
+
+        Args:
+            weights: (strata,) weights; `None` for the run's own weights.
+        """
+        error, degrees = difference_error(
+            self.values, self.marked, self.strata, self.weights if weights is None else weights
+        )
+        return max(error, self.least_error), degrees
+
+
+@dataclass(frozen=True)
+class TwoRuns:
+    """Documents of this run and of the baseline together; strata with the same name are one stratum.
+
+    Attributes:
+        current, baseline: documents of the two runs.
+        strata: (documents,) stratum number, common to both runs; the current run's documents come first.
+    """
+
+    current: StratifiedValues
+    baseline: StratifiedValues
+    strata: Ints
+
+    @classmethod
+    def of(cls, current: StratifiedValues, baseline: StratifiedValues) -> TwoRuns:
+        """Return the values of both runs together; strata with the same name get the same number."""
+        _, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
+        return cls(current, baseline, strata)
+
+    @property
+    def is_current(self) -> Bools:
+        """Return whether each document belongs to the current run; shape (documents,)."""
+        return np.repeat([True, False], [len(self.current.values), len(self.baseline.values)])
+
+    @property
+    def marked(self) -> Bools:
+        """Return whether each document belongs to the marked group; shape (documents,)."""
+        return np.concatenate([self.current.marked, self.baseline.marked])
+
+    def gaps(self) -> tuple[float, float]:
+        """Return the gap of the current run and the gap of the baseline, each from all documents of the run."""
+        first, second = (float(self._sums(run[None])[0]) for run in (self.is_current, ~self.is_current))
+        return first, second
+
+    def joint_gap(self) -> float:
+        """Return the gap of all documents of both runs together, which does not depend on the run labels."""
+        return float(self._sums(np.ones((1, len(self.strata)), dtype=np.bool_))[0])
+
+    def gaps_after_swaps(self, count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return the gaps of both runs, each (count,), after random exchange of documents between the runs.
+
+        The draws are the null distribution: they show which gaps occur if the runs do not differ. Documents are
+        exchanged within cells; see `RunCells.swaps`.
+        """
+        cells = RunCells.of(self.is_current, self.strata * 2 + self.marked, equal_size=False)
+        rows = max(1, CHUNK // len(self.strata))
+        parts = [
+            [self._sums(run) for run in cells.swaps(min(rows, count - start), random)]
+            for start in range(0, count, rows)
+        ]
+        first, second = zip(*parts, strict=True)
+        return np.concatenate(first), np.concatenate(second)
+
+    def error(self) -> tuple[float, float]:
+        """Return the standard error of the change of the gap, and its degrees of freedom."""
+        runs = ((self.current, self.is_current), (self.baseline, ~self.is_current))
+        errors = [replace(run, strata=self.strata[own]).error(self.weights) for run, own in runs]
+        square = sum(error**2 for error, _ in errors)
+        if square == 0:
+            return 0.0, min(degrees for _, degrees in errors)
+        return math.sqrt(square), 1 / sum((error**2 / square) ** 2 / degrees for error, degrees in errors)
+
+    def _sums(self, selections: Bools) -> Floats:
+        """Return the gap of one run for each draw, shape (draws,).
+
+        Args:
+            selections: (draws, documents) whether the draw assigns the document to this run. All draws assign equally
+                many documents of each cell.
+        """
+        number = int(self.strata.max()) + 1
+        sizes = cell_sizes(self.marked[selections[0]], self.strata[selections[0]], number)
+        own = np.where(self.marked, *(size[self.strata] for size in sizes))
+        share = self.weights / self.weights.sum()
+        values = np.concatenate([self.current.values, self.baseline.values])
+        terms = np.where(self.marked, 1.0, -1.0) * share[self.strata] / np.maximum(own, 1) * values
+        # The product converts its masks to numbers of 64 bits.
+        rows = max(1, CHUNK // len(self.strata))
+        parts = [selections[start : start + rows] for start in range(0, len(selections), rows)]
+        return np.concatenate([part @ terms for part in parts])
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Return the weight of each stratum's difference, the same for both runs; shape (strata,).
+
+        The weight is the precision of the change of the difference; it is 0 if a run lacks a group in the stratum.
+        """
+        number = int(self.strata.max()) + 1
+        runs = (self.is_current, ~self.is_current)
+        sizes = [cell_sizes(self.marked[run], self.strata[run], number) for run in runs]
+        return precision(*sizes[0], *sizes[1])
+
+
+# Weighted mean difference between two groups of units in strata: weights, standard error, resampling.
+
+CHUNK = 2**22
+"""Largest number of values in memory at the same time while resamples are summed."""
+
+
+def precision(*counts: Ints | Floats) -> Floats:
+    """Return the precision of each stratum: 1 / (1/n + 1/m + …), where n, m, … are the sizes of its cells.
+
+    The precision is 0 if a cell is empty. The variance of a mean of n units is proportional to 1/n. With precisions as
+    weights, a weighted mean of differences therefore has the smallest variance if all units vary equally.
+
+    Args:
+        counts: numbers of units, one (strata,) array for each cell that a stratum has, such as its marked group.
+    """
+    with np.errstate(divide="ignore"):
+        return np.asarray(1 / sum(1 / np.asarray(count, dtype=np.float64) for count in counts))
+
+
+def cell_sizes(marked: Bools, strata: Ints, number: int) -> tuple[Ints, Ints]:
+    """Return the number of marked units and the number of unmarked units in each stratum; each of shape (number,).
+
+    Args:
+        marked: (units,) whether the unit belongs to the marked group.
+        strata: (units,) stratum number of each unit, below `number`.
+        number: number of strata.
+    """
+    return (
+        np.bincount(strata[marked], minlength=number).astype(np.int64),
+        np.bincount(strata[~marked], minlength=number).astype(np.int64),
+    )
+
+
+def coefficients(marked: Bools, strata: Ints, weights: Floats) -> Floats:
+    """Return the coefficient of each unit in the weighted mean difference; shape (units,).
+
+    `coefficients @ values` is the weighted mean, over strata, of the marked units' mean minus the unmarked units' mean.
+
+    Args:
+        marked: (units,) whether the unit belongs to the marked group.
+        strata: (units,) stratum number of each unit.
+        weights: (strata,) weight of each stratum, 0 if one group has no unit there; the weights need not add up to 1.
+    """
+    first, second = cell_sizes(marked, strata, len(weights))
+    share = weights / weights.sum()
+    return np.asarray(np.where(marked, 1.0, -1.0) * (share[strata] / np.where(marked, first[strata], second[strata])))
+
+
+def difference_error(values: Floats, marked: Bools, strata: Ints, weights: Floats) -> tuple[float, float]:
+    """Return the standard error of the weighted mean difference, and its degrees of freedom.
+
+    The standard error is Welch's within strata, with the degrees of freedom of Satterthwaite (1946). In a stratum in
+    which a group has only one unit, the variance is unknown. The variance of all such strata is therefore estimated
+    from the variation of the strata's differences, as for paired data. The standard error is 0 if no variation is
+    observed.
+
+    Args:
+        values: (units,) value of each unit.
+        marked: (units,) whether the unit belongs to the marked group.
+        strata: (units,) stratum number of each unit.
+        weights: (strata,) weight of each stratum, 0 if one group has no unit there.
+    """
+    first, second = cell_sizes(marked, strata, len(weights))
+    share = weights / weights.sum()
+    used = weights > 0
+    single = used & (np.minimum(first, second) == 1)
+    parts: list[tuple[float, int]] = []
+    for side, sizes in ((marked, first), (~marked, second)):
+        means = np.bincount(strata[side], values[side], len(weights)) / np.maximum(sizes, 1)
+        squares = np.bincount(strata[side], (values[side] - means[strata[side]]) ** 2, len(weights))
+        for stratum in np.flatnonzero(used & ~single):
+            n = int(sizes[stratum])
+            parts.append((float(share[stratum] ** 2 * squares[stratum] / (n - 1) / n), n - 1))
+    if single.any():
+        parts.append(_single_unit_variance(values, marked, strata, share, single))
+    total = sum(part for part, _ in parts)
+    if total <= 0:
+        return 0.0, float(max(1, len(values) - 2 * int(used.sum())))
+    return math.sqrt(total), 1 / sum((part / total) ** 2 / degrees for part, degrees in parts)
+
+
+def _single_unit_variance(
+    values: Floats, marked: Bools, strata: Ints, share: Floats, single: Bools
+) -> tuple[float, int]:
+    """Return the variance contributed by strata in which a group has a single unit, and its degrees of freedom.
+
+    Args:
+        values: (units,) value of each unit.
+        marked: (units,) whether the unit belongs to the marked group.
+        strata: (units,) stratum number of each unit.
+        share: (strata,) weight of each stratum, adding up to 1.
+        single: (strata,) whether a group has a single unit in the stratum.
+    """
+    first, second = cell_sizes(marked, strata, len(share))
+    chosen = np.flatnonzero(single)
+    size = precision(first, second)[chosen]
+    sums = [np.bincount(strata[side], values[side], len(share))[chosen] for side in (marked, ~marked)]
+    apart = sums[0] / first[chosen] - sums[1] / second[chosen]
+    if len(chosen) > 1:
+        centre = float(size @ apart) / float(size.sum())
+        variance, degrees = float(size @ (apart - centre) ** 2) / (len(chosen) - 1), len(chosen) - 1
+    else:
+        # The differences of a single stratum have no variation; the variance is estimated from the units of all strata.
+        cells = strata * 2 + marked
+        means = np.bincount(cells, values) / np.maximum(np.bincount(cells), 1)
+        degrees = max(1, len(values) - len(np.unique(cells)))
+        variance = float(((values - means[cells]) ** 2).sum()) / degrees
+    return float((share[chosen] ** 2 / size).sum()) * variance, degrees
+
+
+def relabelled_sums(
+    columns: Floats, marked: Bools, strata: Ints, count: int, random: np.random.Generator
+) -> tuple[Floats, bool]:
+    """Return the column sums over the units that are labelled as marked, for each permutation of labels within strata.
+
+    Args:
+        columns: (units, columns) numbers.
+        marked: (units,) whether the unit belongs to the marked group.
+        strata: (units,) stratum number of each unit.
+        count: number of random relabellings; if at most this many exist, each is used once.
+        random: random generator.
+
+    Returns:
+        (relabellings, columns) sums, and whether these are the sums of all possible relabellings (an exact test).
+    """
+    if len(marked) > LARGEST_UNBUNDLED:
+        bundles = Bundles.of(marked, strata, random)
+        return bundles.relabellings(count, random) @ (bundles.indicator() @ columns), False
+    labels, exact = resampling.relabellings(marked, strata, count, random)
+    rows = max(1, CHUNK // len(marked))
+    return np.concatenate([labels[start : start + rows] @ columns for start in range(0, len(labels), rows)]), exact
+
+
+def resampled_sums(columns: Floats, cells: Ints, count: int, random: np.random.Generator) -> Iterator[Floats]:
+    """Yield the (draws, columns) column sums of bootstrap samples: units drawn with replacement within cells.
+
+    Args:
+        columns: (units, columns) numbers.
+        cells: (units,) cell number of each unit. A bootstrap sample has as many units of each cell as the data have.
+        count: number of bootstrap samples in all.
+        random: random generator.
+    """
+    if len(cells) > LARGEST_UNBUNDLED:
+        # Packs are drawn in place of single units.
+        packs = Bundles.of(np.ones(len(cells), dtype=np.bool_), cells, random)
+        columns, cells = packs.indicator() @ columns, packs.pack_sets
+    members = [np.flatnonzero(cells == cell) for cell in np.unique(cells)]
+    rows = max(1, CHUNK // len(cells))
+    for start in range(0, count, rows):
+        size = min(rows, count - start)
+        drawn = [own[random.integers(len(own), size=(size, len(own)))] for own in members]
+        yield np.stack(
+            [sum(column[places].sum(axis=1) for places in drawn) for column in columns.T], axis=1, dtype=np.float64
+        )
+
+
+def permuted_differences(
+    values: Floats, marked: Bools, strata: Ints, weights: Floats, count: int, random: np.random.Generator
+) -> tuple[Floats, bool]:
+    """Return the null distribution: the weighted mean difference for each permutation of group labels within strata.
+
+    Args:
+        values: (units,) value of each unit.
+        marked: (units,) whether the unit belongs to the marked group; every stratum holds both groups.
+        strata: (units,) stratum number of each unit.
+        weights: (strata,) weight of each stratum.
+        count: number of random relabellings; if at most this many exist, each is used once.
+        random: random generator.
+
+    Returns:
+        (relabellings,) differences, and whether these are the differences of all possible relabellings (an exact test).
+    """
+    first, second = cell_sizes(marked, strata, len(weights))
+    share = weights / weights.sum()
+    ours, others = (values * (share / sizes)[strata] for sizes in (first, second))
+    # A marked unit adds `ours` to the difference, and an unmarked unit subtracts `others`.
+    sums, exact = relabelled_sums((ours + others)[:, None], marked, strata, count, random)
+    return sums[:, 0] - others.sum(), exact
+
+
+# Odds ratio of a word between two groups, with documents (not words) as the independent units.
+
+
+def odds_ratio(
+    counts: Floats, marked: Bools, strata: Ints, draws: int, random: np.random.Generator
+) -> tuple[float | None, list[float] | None, float | None]:
+    """Return the odds ratio of the marked to the unmarked group, its 95 % interval and its two-sided p-value.
+
+    The interval comes from a bootstrap of documents within cells (a cell is a group within a stratum). The test
+    permutes group labels within strata. A result is `None` if it is not defined, for example because a group has a
+    count of 0.
+
+    Args:
+        counts: (documents, 2) for each document, how often the word occurs and how many other words the document has.
+        marked: (documents,) whether the document belongs to the marked group.
+        strata: (documents,) stratum number of each document.
+        draws: number of bootstrap samples, and of relabellings.
+        random: random generator.
+    """
+    sums = counts[marked].sum(axis=0), counts[~marked].sum(axis=0)
+    observed = float(_log_ratio(sums[0][None], sums[1][None])[0])
+    if not math.isfinite(observed):
+        return None, None, None
+    both = np.concatenate([counts * marked[:, None], counts * ~marked[:, None]], axis=1)
+    resampled = resampled_sums(both, strata * 2 + marked, draws, random)
+    drawn = np.concatenate([_log_ratio(sums[:, :2], sums[:, 2:]) for sums in resampled])
+    low, high = (float(np.quantile(drawn, end, method="nearest")) for end in (0.025, 0.975))
+    relabelled, exact = relabelled_sums(counts, marked, strata, draws, random)
+    null = _log_ratio(relabelled, counts.sum(axis=0) - relabelled)
+    tails = [resampling.p_value(side * null, side * observed, exact=exact) for side in (1, -1)]
+    interval = [math.exp(low), math.exp(high)] if math.isfinite(low) and math.isfinite(high) else None
+    return math.exp(observed), interval, min(1.0, 2 * min(tails))
+
+
+def _log_ratio(first: Floats, second: Floats) -> Floats:
+    """Return the log odds ratio of each draw, from the (draws, 2) sums of the two groups; not finite if a sum is 0."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.log(first[:, 0] / first[:, 1]) - np.log(second[:, 0] / second[:, 1]))

@@ -1,1 +1,0 @@
-"""Statistics of word counts and of feature vectors of texts."""

@@ -1,1 +1,0 @@
-"""Targets `anthropic:MODEL`."""

@@ -1,1 +1,0 @@
-"""Targets `http://…` and `https://…`."""

@@ -1,1 +1,0 @@
-"""Targets `local`: the embedded model and GGUF files."""

@@ -1,1 +1,0 @@
-"""Targets `openai:MODEL`, and models of other services with OpenAI's chat completions API."""

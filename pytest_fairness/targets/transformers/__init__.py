@@ -1,1 +1,0 @@
-"""Targets `transformers:ID_OR_PATH`."""
