@@ -37,6 +37,7 @@ def probe(**changes: Any) -> Any:
         "fuzzy": None,
         "relevant": None,
         "responses": None,
+        "asks_all_units": False,
         "edits": lambda perturbation: [{"clean": "songs", "text": "sonsg", "edits": [perturbation]}],
     }
     return SimpleNamespace(**{**plain, **changes})

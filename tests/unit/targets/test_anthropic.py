@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -250,7 +251,7 @@ def test_a_parameter_of_one_is_left_out_beside_another_value() -> None:
     assert caught.value.retry is RetryReason.REPHRASED
 
 
-def events(*parts: dict[str, object]) -> Reply:
+def events(*parts: Mapping[str, object]) -> Reply:
     raw = b"".join(f"event: {part['type']}\ndata: {json.dumps(part)}\n\n".encode() for part in parts)
     return Reply(raw=raw, headers={"Content-Type": "text/event-stream"})
 
