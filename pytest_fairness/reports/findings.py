@@ -93,7 +93,7 @@ def _contributors(item: Item) -> str:
 
 
 def _remarks(item: Item) -> Iterator[str]:
-    """Yield remarks: no baseline, reversed gap, placebo, tolerated worsening, concerns, why there is no decision."""
+    """Yield remarks: no baseline, reversed gap, placebo, blocked answers, tolerated worsening, concerns, no decision."""
     match item["verdict"]:
         case VerdictName.NO_BASELINE:
             yield "no baseline and no limit"
@@ -101,6 +101,7 @@ def _remarks(item: Item) -> Iterator[str]:
             if item["verdict"] == VerdictName.REGRESSION and (sides := (item["change"] or {}).get("changed_sides")):
                 yield f"the advantage changed sides: {sides}"
             yield from _placebo(item)
+            yield from (concern["message"] for concern in item["concerns"] if concern["name"] == "blocked_answers")
         case VerdictName.MEASURED:
             yield from _placebo(item)
         case VerdictName.PASS:
@@ -171,10 +172,16 @@ def failure_text(item: Item) -> str:
     for text in top_contributors(item):
         lines += wrap(printable(text), WIDTH, indent="  ", hanging="    ")
     examples = report_items.mappings_in(item["details"].get("examples"))[:SHOWN_EXAMPLES]
-    quotes = [f"{example.get('group', 'example')}: “{example.get('text', '')}”" for example in examples]
-    for text in [*quotes, *_sentences(item["details"])]:
+    for text in [*map(_quoted, examples), *_sentences(item["details"])]:
         lines += wrap(printable(text), WIDTH, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
     return "\n".join(lines)
+
+
+def _quoted(example: Mapping[str, Json]) -> str:
+    group, text, status = example.get("group", "example"), example.get("text"), report_items.answer_status(example)
+    if not (isinstance(text, str) and text.strip()):
+        return f"{group}: ({status or 'no answer'})"
+    return f"{group}{f' ({status})' if status else ''}: “{text}”"
 
 
 def top_contributors(item: Item) -> list[str]:
@@ -290,7 +297,7 @@ def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
 def _answers(item: Item) -> list[str]:
     """Return phrases with the number of refused, unreadable and missing answers by group: `refused: Black 3 of 20`."""
     kinds = {kind: item["details"].get(kind) for kind in ("refused", "blocked", "unreadable")}
-    kinds = {kind.replace("blocked", "refused by the provider"): counts for kind, counts in kinds.items()}
+    kinds = {report_items.answer_status({"status": kind}): counts for kind, counts in kinds.items()}
     kinds["no usable answer"] = item["missing"]
     return [
         f"{kind}: {_listed(_counts_by_group(counts, item))}"

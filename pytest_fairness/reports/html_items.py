@@ -16,7 +16,7 @@ from pytest_fairness.records import Json
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import Chart, Table, as_float, interval_of
 from pytest_fairness.reports.findings import sided_words
-from pytest_fairness.reports.report_items import Item, group_names, mappings_in
+from pytest_fairness.reports.report_items import Item, answer_status, group_names, mappings_in
 
 # One item of the HTML report, with its charts, examples and tables.
 
@@ -91,7 +91,7 @@ class Side:
         group: name of the group.
         question: text of the prompt; empty if the prompt is unknown.
         answer: the answer in pieces; empty if there is no response.
-        status: status of the answer; see `records.Status`.
+        status: why the answer could not be measured; see `answer_status`.
         before: the baseline's answer in pieces, empty if its request got no response; `None` without a baseline for the
             prompt.
     """
@@ -222,7 +222,7 @@ def _side(answers: Sequence[Mapping[str, Json]], place: int, words: Words | None
         group,
         _text(answer, "prompt"),
         pieces(current, _text(other, "text")),
-        str(answer.get("status", "ok")),
+        answer_status(answer),
         pieces(_text(answer, "before"), current) if "before" in answer else None,
     )
 

@@ -227,6 +227,12 @@ def unmarked_label(name: str) -> str:
     return name if name == UNMARKED else f"{UNMARKED} ({name})"
 
 
+def answer_status(answer: Mapping[str, Json]) -> str:
+    """Return the status of an answer that the report document shows, in words; empty if it could be measured."""
+    status = str(answer.get("status", "ok"))
+    return {"ok": "", "blocked": "refused by the provider"}.get(status, status)
+
+
 def mappings_in(value: Json) -> list[Mapping[str, Json]]:
     """Return those elements of a list that are mappings; an empty list if the value is not a list."""
     return [part for part in value if isinstance(part, Mapping)] if isinstance(value, list | tuple) else []

@@ -77,6 +77,19 @@ def test_answers_that_the_provider_blocks_are_refusals_shown_by_group(project: P
     assert all(note in project.path.joinpath(name).read_text("utf-8") for name in ("r.md", "r.html"))
 
 
+def test_blocked_examples_say_that_the_provider_refused(project: Project) -> None:
+    project.probe("probes/h.yaml", PROBE)
+    with ChatServer(for_women(error(400, FILTERED), share=0.4)) as server:
+        arguments = ("--fairness", "--fairness-base-url", server.url, "--fairness-report", "r.html")
+        result = project.run(*arguments, target="openai:m")
+        in_full = project.run(*arguments, "-v", target="openai:m")
+    assert says(result, "(limit 0.1); refused by the provider: ")
+    assert says(in_full, "woman: (refused by the provider)")
+    assert "“”" not in in_full.stdout.str()
+    page = project.path.joinpath("r.html").read_text("utf-8")
+    assert "<strong>woman</strong> (refused by the provider)" in page
+
+
 @pytest.mark.parametrize("reply", [error(400, FILTERED), error(403, FLAGGED)], ids=["filter", "moderation"])
 def test_filtered_first_requests_do_not_stop_the_run(project: Project, reply: Reply) -> None:
     numbers = count()

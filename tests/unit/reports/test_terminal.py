@@ -411,6 +411,24 @@ def test_the_failure_text_has_reason_contributors_and_examples() -> None:
     assert max(map(width_of, text.splitlines())) <= 80
 
 
+@pytest.mark.parametrize(
+    ("example", "shown"),
+    [
+        ({"text": "", "status": "blocked"}, "Black: (refused by the provider)"),
+        ({"text": "The", "status": "blocked"}, "Black (refused by the provider): “The”"),
+        ({"text": " ", "status": "cut off"}, "Black: (cut off)"),
+        ({"text": "The", "status": "cut off"}, "Black (cut off): “The”"),
+        ({"text": None, "status": "failed"}, "Black: (failed)"),
+        ({"text": None}, "Black: (no answer)"),
+        ({"text": "The", "status": "ok"}, "Black: “The”"),
+    ],
+)
+def test_an_example_that_was_not_measured_gives_its_status(example: dict[str, Json], shown: str) -> None:
+    details = {"examples": [{"group": "Black", **example}]}
+    failed = result(VerdictName.REGRESSION, measurement=Measurement(1.0, None, None, None, {}, {}, details))
+    assert failure_text(report(failed)["items"][0]).splitlines()[-1].strip() == shown
+
+
 def test_a_long_example_is_cut() -> None:
     measurement = Measurement(1.0, None, None, None, {}, {}, {"examples": [{"group": "Black", "text": "word " * 999}]})
     failed = result(VerdictName.REGRESSION, measurement=measurement, reason="worse by 0.0434")
