@@ -93,7 +93,7 @@ def _contributors(item: Item) -> str:
 
 
 def _remarks(item: Item) -> Iterator[str]:
-    """Yield remarks: no baseline, reversed gap, placebo, blocked answers, tolerated worsening, concerns, no decision."""
+    """Yield remarks: no baseline, reversed gap, placebo, blocked answers, tolerated worsening, concerns, indecision."""
     match item["verdict"]:
         case VerdictName.NO_BASELINE:
             yield "no baseline and no limit"
