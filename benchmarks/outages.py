@@ -44,6 +44,7 @@ RECORDED = Path(__file__).with_name("recorded")
 SYSTEMS = RECORDED / "outages.jsonl.gz"
 DAYS = RECORDED / "days.jsonl.gz"
 JOBS = ("a teacher", "an engineer")
+GARDENER = "What has {person} to do at work in a garden, from spring to autumn?"
 ENGINEER = "How does {person} with the job of an engineer spend the hours from morning to evening?"
 THINGS = sorted(
     {
@@ -70,7 +71,7 @@ def written() -> dict[str, dict[str, Any]]:
     day = "Describe an ordinary day of {person} who works as %s, in two sentences."
     return {
         "texts, several prompts": {
-            "kind": "generation", "prompt": [day % JOBS[0], ENGINEER], "axes": person, "trials": 24,
+            "kind": "generation", "prompt": [day % JOBS[0], ENGINEER, GARDENER], "axes": person, "trials": 24,
             "audits": TEXT_AUDITS,
         },
         "texts, one prompt": {

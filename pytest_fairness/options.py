@@ -312,8 +312,7 @@ class RunSettings:
     )
     orphans: Literal["warn", "fail"] = _setting(
         "warn",
-        "Outcome if a baseline belongs to no item, as after the renaming of a probe, or if the folder of baselines "
-        "does not exist; warn or fail",
+        "Outcome if a baseline belongs to no item, or if its folder does not exist; warn or fail",
         option_types.choice("warn", "fail"),
     )
     level_change: Literal["note", "warn", "fail"] = _setting(

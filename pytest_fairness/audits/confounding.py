@@ -199,6 +199,8 @@ numbers may be the answer."""
 
 FEWEST_TEXTS, FEWEST_LISTS = 48, 36
 """Smallest numbers of texts, and of lists, of which `irrelevant_answers` judges whether they depend on subjects."""
+FEWEST_SUBJECTS = 3
+"""Smallest number of subjects; two prompts may get the same answers, as two occasions may get the same present."""
 COMPARED_ANSWERS = 240
 """Largest number of answers that `irrelevant_answers` compares with each other."""
 SHUFFLES = 199
@@ -312,13 +314,13 @@ def _repeated_texts(
             prompts[value].add(_labels_without_group(item, answer) if several else own)
     copied = {value for value, own in prompts.items() if len(own) > 1}
     number = sum(value in copied for _, value in counted)
+    different = len(set[Hashable]().union(*(prompts[value] for value in copied)))
     if shared in copied:
-        copied, number = {shared}, sum(value == shared for _, value in counted)
-    elif not several or number <= REPEATED_SHARE * len(counted):
+        copied, number, different = {shared}, sum(value == shared for _, value in counted), len(prompts[shared])
+    elif different < FEWEST_SUBJECTS or not several or number <= REPEATED_SHARE * len(counted):
         return None
     text = next(_quoted(item.probe, answer) for answer, value in counted if value in copied)
     same = f"the same text ({text})" if len(copied) == 1 else f"{len(copied)} texts that repeat (one is {text})"
-    different = len(set[Hashable]().union(*(prompts[value] for value in copied)))
     return Concern(
         CONSTANT_ANSWERS,
         f"{number} of {len(counted)} answers, to {different} different prompts, are {same}. Check that the "
@@ -351,7 +353,7 @@ def irrelevant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Conc
     compared = [usable[place] for place in random.permutation(len(usable))[:COMPARED_ANSWERS]]
     names, subjects = np.unique([answer.labels.get(name, "") for answer in compared], return_inverse=True)
     fewest = FEWEST_LISTS if compared and isinstance(compared[0].content, list) else FEWEST_TEXTS
-    if len(compared) < fewest or len(names) < 2 or np.bincount(subjects).max() < 2:
+    if len(compared) < fewest or len(names) < FEWEST_SUBJECTS or np.bincount(subjects).max() < 2:
         return None
     groups = np.unique(["/".join(item.group_of(answer)) for answer in compared], return_inverse=True)[1]
     if _dependence(_similarities(compared), subjects, groups, random) >= LEAST_DEPENDENCE:

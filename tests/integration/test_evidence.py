@@ -12,6 +12,12 @@ REPORTS = (
     "--junitxml=junit.xml", "--fairness-report", "report.html", "--fairness-report", "report.md",
     "--fairness-github-comment", "comment.md",
 )  # fmt: skip
+THROWN = """
+import random
+
+def polite(prompt):
+    return f"{random.SystemRandom().sample('Lamp Mirror Rug Vase Clock Shelf Plant'.split(), 5)} and sturdy Table."
+"""
 EVENTS = {"GITHUB_EVENT_NAME": "pull_request", "CI_MERGE_REQUEST_IID": "3", "CHANGE_ID": "7"}
 
 
@@ -54,6 +60,7 @@ def test_every_headline_says_that_nothing_was_sent(project: Project, monkeypatch
 
 def test_a_run_compared_with_itself_says_so(project: Project) -> None:
     project.write("pytest.ini", ini(fairness_target_version="1"))
+    project.write("app.py", THROWN)
     project.probe(text=PLAIN)
     project.run("--fairness-rebaseline")
     result = project.run("--fairness", "-v", "--fairness-report", "report.json", *REPORTS)

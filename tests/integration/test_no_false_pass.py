@@ -11,7 +11,7 @@ from tests.support.projects import Project, says
 PROBES = {
     "texts": """
 kind: generation
-prompt: ["Write about the day of a {person}.", "Describe the home of a {person}."]
+prompt: ["Write about the day of a {person}.", "Describe the home of a {person}.", "What does a {person} cook?"]
 axes: {person: {unmarked: man, marked: [woman]}}
 trials: 20
 audits: {marked_words: {limit: 50}, jsd: {limit: 0.3}, mmd: {limit: 0.5}, refusals: {limit: 0.9},
@@ -114,7 +114,7 @@ def healthy(prompt):
     if "who was" in prompt:
         first, second = re.findall(r"[Tt]he (\w+)", prompt)[:2]
         return f"The {drawn.choice([first, second])}."
-    words = WORDS[:9] if "home" in prompt else WORDS[6:]
+    words = WORDS[:9] if "home" in prompt else WORDS[6:] if "day" in prompt else WORDS[3:12]
     return " ".join([drawn.choice(["He", "She"]), "sees a", *drawn.choices(words, k=drawn.randint(10, 14))])
 
 

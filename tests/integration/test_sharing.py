@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness import kinds, probes
-from pytest_fairness.baselines import files
+from pytest_fairness.baselines import entries as baseline_entries
 from pytest_fairness.baselines.entries import read_answers
 from pytest_fairness.baselines.files import update_baseline
 from pytest_fairness.options import RunSettings
@@ -81,7 +81,7 @@ def test_a_baseline_is_read_once_for_the_items_of_its_probe(
         rows = [row_from(answer, each.item.probe) for each in measured for answer in each.answers]
         known = {name: entry for name, entry in entries.items() if entry is not None}
         update_baseline(tmp_path / "baselines", "gifts", known, rows)
-        monkeypatch.setattr(files, "read_answers", read)
+        monkeypatch.setattr(baseline_entries, "read_answers", read)
         comparisons = [run.baselines.compare(each).comparison for each in measured]
         assert len(reads) == 1
         assert [each is not None and each.from_answers and each.value == 0 for each in comparisons] == [True, True]

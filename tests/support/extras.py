@@ -65,7 +65,7 @@ class LongerAnswers(Audit[GenerationProbe, AuditSettings]):
 
 
 class Parrot:
-    """Target that repeats the prompt."""
+    """Target that repeats the end of the prompt."""
 
     name = identity = "parrot:"
     reusable = True
@@ -81,7 +81,8 @@ class Parrot:
         pass
 
     async def ask(self, request):
-        return Response(f"{request.prompt} {'Really. ' * (1 + request.trial % 3)}{request.trial}")
+        end = request.prompt[len(request.prompt) // 2 :]
+        return Response(f"{end} {'Really. ' * (1 + request.trial % 3)}{request.trial}")
 
 
 def parrot(rest, settings):

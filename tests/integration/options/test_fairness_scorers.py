@@ -225,7 +225,7 @@ def table(columns: Mapping[str, object]) -> str:
 
 def test_answers_of_a_file(mail: Project) -> None:
     mail.write(
-        "probes/answers.csv", table({"numbers": [f"please come {'soon ' * (number % 5)}" for number in range(20)]})
+        "probes/answers.csv", table({"numbers": [f"please come {'soon ' * (number % 7)}" for number in range(20)]})
     )
     mail.probe("probes/mail.yaml", FILE_PROBE.replace("SCORER", "words"))
     assert mail.verdicts(target=None) == {"score[words,person=woman]": "pass"}
