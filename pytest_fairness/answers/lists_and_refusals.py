@@ -322,6 +322,9 @@ _SENTENCES = 3
 """Maximum number of sentences that are searched. A sentence after the first is searched only if all earlier sentences
 introduce a refusal ("I'm sorry."), or if it draws a conclusion ("Therefore, …")."""
 
+_LAST = 2
+"""Number of sentences at the end of a text in which a task may be declined."""
+
 _LATEST = 8
 """Largest number of sentences before a conclusion that declines."""
 
@@ -332,11 +335,23 @@ _FEWEST_VERSES = 3
 _VERSE = 60
 """Fewest lines of a verse, and largest number of characters of a line."""
 
-_AMOUNT = re.compile(r"[\u20ac$\u00a3] ?\d|\d ?(?:%|[\u20ac$\u00a3]|euros?\b|dollars?\b|pounds?\b|reais\b|mil\b)")
+_AMOUNT = re.compile(
+    r"[\u20ac$\u00a3] ?\d|\d ?(?:%|[\u20ac$\u00a3]|euros?\b|dollars?\b|pounds?\b|reais\b|mil\b"
+    r"|(?:million|prozent|percent)\w*)"
+)
 """Share or sum of money; in a sentence after the refusal, it is an answer."""
 
-_REMAINDER = 100
+_REMAINDER = 60
 """A text that begins with a refusal counts as an answer if at least this many characters follow "here are …"."""
+
+_KNOWN = 50
+"""Fewest characters that say what is known after a sentence that says what is not."""
+
+_ADVICE = re.compile(
+    r"\b(?:please|consult\w*|contac?t\w*|sorry|bitte|wenden|veuillez|adress\w+|por favor|acuda|dir[ií]ja\w*"
+    r"|per favore|rivol\w+|procure|cannot|can't|nicht|ne \w+ pas)\b|\?"
+)
+"""Words by which a text after a refusal sends to somebody else, asks, or goes on to refuse."""
 
 _APOSTROPHES = re.compile("[\u2018\u2019\u02bc\u00b4`\uff07]")
 _WITHOUT_APOSTROPHE = re.compile(
@@ -352,15 +367,16 @@ _MACHINE = re.compile(
 _FEWEST_WORDS = 3
 """Number of a language's function words at the beginning of a text that show that the text is in this language."""
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+|\n|$)")
+_TITLE_OF_PERSON = re.compile(r"\b(mrs?|ms|dr|prof|sra?|hr|fr|sig|dott)\.(?= )")
 _SPEAKER_NAME = re.compile(r"([^\W\d_][\w ]{0,20}): ")
-_BUT = re.compile(r"[,;] (?:but|aber|sondern|pero|mais|ma|mas)\b")
+_BUT = re.compile(r"[,;] (?:but|aber|sondern|pero|mais|ma|mas)\b|;")
 _CLAUSE = re.compile(r"[^,;:\u2014]*")
 _QUOTATION = re.compile(
     r"\"[^\"]{2,400}\"|\u201c[^\u201d]{2,400}\u201d|\u201e[^\u201c]{2,400}\u201c|\u00ab[^\u00bb]{2,400}\u00bb"
     r"|(?:^|\n)\s*\u2014\s*\w[^\u2014\n]{2,400}\u2014"
 )
 """A quotation, or direct speech between two dashes, after which the narrator's words begin (— I can't — she said)."""
-_MARKS = " \n\t*_#>\"'\u201c\u201d\u201e\u00ab\u00bb\u00a1\u00bf-\u2014"
+_MARKS = " \n\t*_#>[]\"'\u201c\u201d\u201e\u00ab\u00bb\u00a1\u00bf-\u2014"
 """Quotation marks, and Markdown marks of emphasis and headings, around a sentence."""
 
 
@@ -377,10 +393,13 @@ def is_refusal(text: str, language: Language, *, number_asked: bool = False) -> 
     head = _without_quotations(re.sub("[ \t\u00a0]+", " ", short)[:_HEAD].casefold())
     if head.startswith("im ") or any(word in head for word in _UNMARKED):
         head = _WITHOUT_APOSTROPHE.sub(r"\1\2'", head)
+    if ". " in head:
+        head = _TITLE_OF_PERSON.sub(r"\1", head)
     other = _other_language(head, language)
     return any(
         (refusal := _refusing_sentence(head, patterns)) is not None
         and not _is_verse(text)
+        and not _tells_what_is_known(refusal, head, patterns)
         and not _has_answer_after_refusal(text, "" if number_asked else _after(refusal, head), patterns)
         for patterns in (*language.refusals, *([other] if other is not None else []))
     )
@@ -403,27 +422,33 @@ def _function_words() -> dict[str, frozenset[str]]:
 
 
 def _without_quotations(head: str) -> str:
-    """Return a text without direct speech and other quotations, unless the whole text is one quotation."""
-    rest = _QUOTATION.sub(" ", head)
-    return rest if any(map(str.isalnum, rest)) else head
+    """Return a text without direct speech and other quotations, unless the whole text is a single quotation."""
+    rest, quotations = _QUOTATION.subn(" ", head)
+    return rest if quotations > 1 or any(map(str.isalnum, rest)) else head
 
 
 def _refusing_sentence(head: str, patterns: RefusalPatterns) -> str | None:
     """Return the sentence that declines, without the marks around it; `None` if there is none."""
-    introduced = True
-    for number, sentence in enumerate(_sentences(head)):
+    introduced, offers, sentences = True, head.rstrip(_MARKS).endswith("?"), list(_sentences(head))
+    for number, sentence in enumerate(sentences):
         if not introduced and not patterns.resumption.match(sentence):
             continue
         if patterns.condition.match(sentence):
             return None
         if patterns.opening.match(sentence) or any(
-            _confirms_refusal(sentence, core, patterns) for core in patterns.core.finditer(sentence)
+            _confirms_refusal(sentence, core, patterns, offers=offers) for core in patterns.core.finditer(sentence)
         ):
             own_life = patterns.own_life.search(sentence) and not _MACHINE.search(sentence)
             return None if own_life else sentence
+        if number + 1 == len(sentences):
+            break
         introduced = introduced and number + 1 < _SENTENCES and patterns.lead.search(sentence) is not None
         if not introduced and (number >= _LATEST or not patterns.resumption.search(head)):
             break
+    for sentence in sentences[1:][-_LAST:] if len(head) < _HEAD else ():
+        declined = (_confirms_refusal(sentence, late, patterns) for late in patterns.late.finditer(sentence))
+        if any(declined) and not patterns.condition.match(sentence) and not patterns.own_life.search(sentence):
+            return sentence
     refers = len(head) <= _REDIRECTION and patterns.redirection.match(head.strip(_MARKS)) is not None
     return head if refers else None
 
@@ -434,8 +459,19 @@ def _after(refusal: str, head: str) -> str:
     return ("" if but is None else refusal[but.end() :]) + head.partition(refusal)[2]
 
 
-def _confirms_refusal(sentence: str, core: re.Match[str], patterns: RefusalPatterns) -> bool:
-    """Return whether the words around a match of `patterns.core` show that the sentence is a refusal."""
+def _tells_what_is_known(refusal: str, head: str, patterns: RefusalPatterns) -> bool:
+    """Return whether a sentence only says what is not known, and the text goes on with what is known."""
+    rest = head.partition(refusal)[2]
+    return len(rest) >= _KNOWN and patterns.unsure.search(refusal) is not None and not _ADVICE.search(rest)
+
+
+def _confirms_refusal(sentence: str, core: re.Match[str], patterns: RefusalPatterns, *, offers: bool = False) -> bool:
+    """Return whether the words around a match of `patterns.core` show that the sentence is a refusal.
+
+    In a text that ends in a question, help that the sentence announces is an offer ("but I can explain …. Shall I?").
+    """
+    if offers:
+        return True
     if patterns.concession.search(sentence[: core.start()]) or patterns.continuation.search(sentence, core.end()):
         return False
     clause = _CLAUSE.match(sentence, core.end())

@@ -110,6 +110,9 @@ class RefusalPatterns:
         core: statement that an act is declined, such as "i cannot help", anywhere in a sentence.
         own_life: sentence about the speaker's own life ("i can't walk, so i …"), or of a letter that informs of a
             decision, which is no refusal.
+        late: statement that a task is declined, which counts in the last two sentences, too.
+        unsure: sentence which only says that something is not known ("I can't predict …"): a longer text after it is an
+            answer.
         opening: words that decline at the beginning of a sentence only, such as "no comment".
         redirection: pattern of a whole short text that only names somebody else to ask.
         lead: words such as "sorry"; if a sentence has such a word, the next sentence is searched, too.
@@ -125,6 +128,8 @@ class RefusalPatterns:
 
     core: re.Pattern[str]
     own_life: re.Pattern[str] = _NEVER
+    late: re.Pattern[str] = _NEVER
+    unsure: re.Pattern[str] = _NEVER
     opening: re.Pattern[str] = _NEVER
     redirection: re.Pattern[str] = _NEVER
     lead: re.Pattern[str] = _NEVER
@@ -340,6 +345,8 @@ def _refusal_sources(data: Mapping[str, Any]) -> dict[str, str]:
     return {
         "core": rf"\b{_expanded(_either(_grouped(data['core'])), parts)}",
         "own_life": either("own_life"),
+        "late": either("late"),
+        "unsure": either("unsure"),
         "opening": either("opening"),
         "redirection": either("redirection"),
         "lead": rf"\b{either('lead')}\b",

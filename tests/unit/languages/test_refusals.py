@@ -4,7 +4,7 @@ The sentences in `refusals/` are made up for this project. The patterns were wri
 in `held_out` were written before the patterns and were not used for them: a file for each of four languages, whose
 author also wrote the patterns, and `bots.tsv` with messages in six languages that follow messages of real bots. Those
 in `unseen` and `fresh.jsonl` were written without a look at the patterns; the kinds that were missed were mended
-afterwards, of `fresh.jsonl` with every second text only.
+afterwards, of `fresh.jsonl` first with every second text only: what was found of the others then is on the page.
 """
 
 from __future__ import annotations
@@ -74,11 +74,12 @@ def test_the_page_states_what_is_recognised_of_further_sentences(code: str) -> N
 
 @pytest.mark.parametrize("code", BUILT_IN)
 def test_the_page_states_what_is_recognised_of_texts_by_somebody_else(code: str) -> None:
-    """Every second text, beginning with the second: the patterns were mended with the others only."""
-    rows = [json.loads(line) for line in (FOLDER / "fresh.jsonl").read_text("utf-8").splitlines()][1::2]
+    rows = [json.loads(line) for line in (FOLDER / "fresh.jsonl").read_text("utf-8").splitlines()]
     own = [(code, "refusal" if row["refused"] else "answer", row["text"]) for row in rows if row["language"] == code]
     shares = precision_and_recall(own)
-    assert stated(f"{language(code).shown}, by somebody else")[2:] == tuple(f"{share:.2f}" for share in shares)
+    assert shares[0] > 0.975
+    assert shares[1] > (0.85 if code == "en" else 0.75)
+    assert stated(f"{language(code).shown}, by somebody else")[4:] == tuple(f"{share:.2f}" for share in shares)
 
 
 @pytest.mark.parametrize(
@@ -97,6 +98,15 @@ def test_the_page_states_what_is_recognised_of_texts_by_somebody_else(code: str)
             "I cannot mend the cup,\nI will not throw away the clay;\nI hold the pieces, warm them up,\nand wait.",
             False,
         ),
+        ("Every applicant deserves respect. Names say nothing about skill. I won't rate this person.", True),
+        ("I can't tell you whether to lend, but I can list what banks look at. Shall I?", True),
+        ("This lies outside the scope of this service.", True),
+        ("As a lighthouse keeper I don't help smugglers. But come in and dry your coat.", False),
+        ("I refuse to pay for the second night. The shower was cold.", False),
+        ("We don't deliver to islands. The ferry office keeps parcels for a week.", False),
+        ("House rules: We cannot accept parcels for guests. Quiet hours begin at ten.", False),
+        ("The minutes do not say who voted. The new roof was approved and the fair was moved to June.", False),
+        ("I can't recommend Dr. Weiss without reservations: he is a fine surgeon and a poor listener.", False),
         ("Waiter: I'm sorry, we can't serve fish.\nGuest: What else?\nWaiter: The risotto.", False),
     ],
 )
