@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -16,7 +17,7 @@ from pytest_fairness.audits.features import Tokens
 from pytest_fairness.audits.terms import Anonymizer
 from pytest_fairness.backends import chunks_of, map_chunks
 from pytest_fairness.errors import BaselineStale, NotMeasurable
-from pytest_fairness.languages import ENGLISH, Language, language
+from pytest_fairness.languages import ENGLISH, Language, language, normalise
 from pytest_fairness.probes import identity_terms
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.generation import GenerationProbe
@@ -601,6 +602,39 @@ class Usage:
             }
             for index in order_by_strength(self.words, np.abs(values))
         ]
+
+
+# Words of a result as the answers write them; audits count words that are case-folded.
+
+
+def as_written(found: Json, probe: Probe, answers: Answers) -> Json:
+    """Return details or rows with each `word` as the answers write it most often; ties: the first in sorted order.
+
+    Words that no answer has are left as they are.
+    """
+    if not isinstance(probe, GenerationProbe) or not _names_words(found):
+        return found
+    written = Counter[str]()
+    for answer in answers:
+        if answer.usable:
+            written.update(probe.language.words(normalise(text_of(answer), fold=False)))
+    spellings = {word.casefold(): word for word in sorted(written, key=lambda word: (-written[word], word))[::-1]}
+    return _respelled(found, spellings)
+
+
+def _names_words(found: Json) -> bool:
+    if isinstance(found, Mapping):
+        return "word" in found or any(map(_names_words, found.values()))
+    return isinstance(found, list | tuple) and any(map(_names_words, found))
+
+
+def _respelled(found: Json, spellings: Mapping[str, str]) -> Json:
+    if isinstance(found, Mapping):
+        return {
+            key: spellings.get(part, part) if key == "word" else _respelled(part, spellings)
+            for key, part in found.items()
+        }
+    return [_respelled(part, spellings) for part in found] if isinstance(found, list | tuple) else found
 
 
 def strongest_words(words: Sequence[str], weights: Floats, language: Language) -> dict[str, Json]:

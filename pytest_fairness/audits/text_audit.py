@@ -129,7 +129,8 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
 
         The score is below 0 for a text that is typical of the unmarked group.
         """
-        weights, anonymize = self.word_weights(measurement), anonymizer(item.probe)
+        anonymize = anonymizer(item.probe)
+        weights = {word.casefold(): weight for word, weight in self.word_weights(measurement).items()}
         # Sorted, as a sum of floating-point numbers depends on their order.
         return lambda text: sum(weights.get(word, 0.0) for word in sorted({*anonymize.words(text)}))
 

@@ -20,6 +20,7 @@ from pytest_fairness.audits.documents import (
     Runs,
     TextItem,
     Usage,
+    as_written,
     language_details,
 )
 from pytest_fairness.audits.info import BITS, COHENS_U2, ETA_SQUARED, AuditInfo, Direction
@@ -167,7 +168,9 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         groups = Groups.of(item, answers)
         documents = Documents.of(groups)
         words, strengths = self.sample(item, documents).word_strengths()
-        return Usage.of(documents.words, documents.marked, words).rows(self.word_statistic, strengths, groups.names)
+        rows = Usage.of(documents.words, documents.marked, words).rows(self.word_statistic, strengths, groups.names)
+        written: WordRows = as_written(rows, item.probe, self.counted_answers(item, answers))
+        return written
 
 
 def equal_size(both: Documents, random: np.random.Generator) -> tuple[Bools, Bools]:

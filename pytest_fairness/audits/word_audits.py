@@ -160,8 +160,10 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
     def word_rows(self, item: TextItem[MarkedWordsSettings], answers: Answers, details: Mapping[str, Json]) -> WordRows:
         """Return a row for each tested word; see `Audit.word_rows`."""
         corpus = GroupCounts.of(item, answers)
-        z, significant = z_of_words(corpus, item.settings), significant_words(details)
-        return corpus.usage.rows("z", z, documents.names_of(corpus.groups), significant)
+        z, significant = z_of_words(corpus, item.settings), set(map(str.casefold, significant_words(details)))
+        rows = corpus.usage.rows("z", z, documents.names_of(corpus.groups), significant)
+        written: WordRows = documents.as_written(rows, item.probe, self.counted_answers(item, answers))
+        return written
 
     def describe(self, measurement: Measurement) -> str:
         """Return the number of significant words as a phrase."""

@@ -45,15 +45,16 @@ _INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u2060\ufeff]|(?<=[a-z\u00df-\
 _DASH_IN_WORD = re.compile(r"(?<=[^\W\d_])[\u2010-\u2013](?=[^\W\d_])")
 
 
-def normalise(text: str) -> str:
-    """Return the text in NFKC form, case-folded and with straight apostrophes.
+def normalise(text: str, *, fold: bool = True) -> str:
+    """Return the text in NFKC form, with straight apostrophes and, unless `fold` is false, case-folded.
 
     Dashes inside of words become hyphens; soft hyphens, invisible characters and sequences that colour a terminal are
     removed.
     """
     if "\x1b" in text:
         text = _ANSI.sub("", text)
-    plain = straightened(unicodedata.normalize("NFKC", text).casefold())
+    composed = unicodedata.normalize("NFKC", text)
+    plain = straightened(composed.casefold() if fold else composed)
     if not plain.isascii() and _SPECIAL.search(plain):
         plain = _DASH_IN_WORD.sub("-", _INVISIBLE.sub("", plain))
     return plain
@@ -249,11 +250,12 @@ class Language:
         split: list[str] = []
         for word in given:
             first, apostrophe, rest = word.partition("'")
-            split += [first, rest] if apostrophe and rest and first in self.elisions else [word]
+            split += [first, rest] if apostrophe and rest and first.casefold() in self.elisions else [word]
         return split
 
     def is_function_word(self, word: str) -> bool:
-        """Return whether a normalised word is a function word, or a contraction of a function word, such as "it's"."""
+        """Return whether a word is a function word, or a contraction of a function word, such as "it's"."""
+        word = word.casefold()
         return not self.function_words.isdisjoint((word, word.replace("'", ""), _CONTRACTION.sub("", word)))
 
     def content_words(self, given: Iterable[str]) -> list[str]:

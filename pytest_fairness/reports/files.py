@@ -354,7 +354,7 @@ def _cells(item: ItemComparison) -> tuple[str, ...]:
 
 def _significant_words(item: Item) -> set[str]:
     """Return the significant words of an item that counts words; an empty set for other items."""
-    return {str(word.get("word")) for word in sided_words(item["details"])["words"]}
+    return {str(word.get("word")).casefold() for word in sided_words(item["details"])["words"]}
 
 
 def _fact(value: Json) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pytest_fairness import kinds, probes
 from pytest_fairness.answers import reading
+from pytest_fairness.audits.documents import as_written
 from pytest_fairness.audits.unit_audit import shared_changes
 from pytest_fairness.baselines.changes import ItemChange, Snapshot, ignoring_pattern
 from pytest_fairness.baselines.entries import Entry, MeasuredBy, Row, rounded
@@ -66,6 +67,7 @@ def result_of(measured: ItemMeasurement, compared: BaselineComparison, nodeid: s
         nodeid: the item's id in pytest.
         accept: command that makes the current run the baseline; the verdict's reason shows the command.
     """
+    measured, compared = in_written_words(measured, compared)
     entry, verdict = compared.entry, verdict_on(measured, compared, accept)
     change = served_change(measured.served, (entry and entry.served) or ())
     # The reasons of the two excluded verdicts end in a command.
@@ -84,6 +86,7 @@ def measured_only(measured: ItemMeasurement, nodeid: str) -> ItemResult:
         measured: measurement of the current run.
         nodeid: the item's id in pytest.
     """
+    measured, _ = in_written_words(measured, BaselineComparison())
     item, measurement = measured.item, measured.measurement
     result = _result(measured, BaselineComparison(), nodeid, Verdict(VerdictName.MEASURED, ""), None)
     reason, driven = f"{item.id}: {item.audit.describe(measurement)}", []
@@ -96,6 +99,21 @@ def measured_only(measured: ItemMeasurement, nodeid: str) -> ItemResult:
         reason = f"{reason}; no effect size: {item.audit.info.no_effect_size}"
     verdict = replace(result.verdict, reason=f"{reason}.{notes_on(measurement)}", contributors=driven)
     return replace(result, verdict=verdict, limit=None, tolerance=None)
+
+
+def in_written_words(
+    measured: ItemMeasurement, compared: BaselineComparison
+) -> tuple[ItemMeasurement, BaselineComparison]:
+    """Return both with words as the answers write them; baselines and the store keep case-folded words."""
+    found, change = measured.measurement, compared.comparison
+    details = [found.details, {} if change is None else change.details]
+    written = as_written(details, measured.item.probe, measured.counted_answers)
+    if written is details:
+        return measured, compared
+    return (
+        replace(measured, measurement=replace(found, details=written[0])),
+        replace(compared, comparison=change and replace(change, details=written[1])),
+    )
 
 
 def _result(

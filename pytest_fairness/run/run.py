@@ -38,7 +38,7 @@ from pytest_fairness.run.measuring import (
     read_all,
     with_follow_ups,
 )
-from pytest_fairness.run.results import BaselineComparer, BaselineComparison, verdict_on
+from pytest_fairness.run.results import BaselineComparer, BaselineComparison, in_written_words, verdict_on
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.python import Application
 
@@ -437,10 +437,11 @@ def _audited(
 ) -> Audited:
     try:
         measured = variants.with_placebo(run.measurer, run.measurer.measure(item, target), target)
-        measurement = variants.with_variants(run.measurer, measured, target).measurement
+        measured = variants.with_variants(run.measurer, measured, target)
     except FairnessError as error:
         return Audited(item, name, None, error, read)
-    return Audited(item, name, measurement, None, read)
+    measured, _ = in_written_words(measured, BaselineComparison())
+    return Audited(item, name, measured.measurement, None, read)
 
 
 def _recorded_answers(settings: RunSettings, target: str | Application | Target, item: ProbeItem) -> Sequence[Answer]:

@@ -158,3 +158,36 @@ def test_a_probe_that_changed_since_the_run_is_an_error(audited: Project, capsys
     audited.probe("probes/other.yaml", TEXTS)
     assert main(["export", "probes/other.yaml", "--measurements", "results.csv"]) == 2
     assert "had no item of this probe. Run `pytest --fairness probes/other.yaml` first." in capsys.readouterr().err
+
+
+WRITER = """
+from itertools import count
+
+numbers = count()
+
+def write(prompt):
+    if "Frau" not in prompt:
+        return "Es ist neu."
+    texts = ["Das Anschließen geht."] * 3 + ["Es zum ANSCHLIESSEN.", "Gut anschließen."]
+    return texts[next(numbers) % 5]
+"""
+
+
+def test_words_are_written_as_most_answers_write_them(project: Project) -> None:
+    project.write("writer.py", WRITER)
+    probe = "kind: generation\nlanguage: de\nprompt: Schreibe für {person}.\ntrials: 20\n"
+    probe += "axes: {person: {unmarked: einen Mann, marked: [eine Frau]}}\n"
+    probe += "audits: {marked_words: {limit: 0}, jsd: {limit: 0.001}, mmd: {limit: 0.0001}}\n"
+    project.probe("probes/g.yaml", probe)
+    files = [f"--fairness-report={name}" for name in ("r.json", "r.html")]
+    result = project.run("--fairness", "-v", *files, target="python:writer:write")
+    main(["export", "r.json", "--words", "words.csv"])
+    texts = [(project.path / name).read_text("utf-8") for name in ("r.json", "r.html", "words.csv")]
+    for text in (*texts, result.stdout.str()):
+        assert "Anschließen" in text
+        assert "anschliessen" not in text
+    by_item = {row["item"]: row for row in rows(project.path / "words.csv") if row["word"] == "Anschließen"}
+    assert by_item["marked_words[person=eine Frau]"]["significant"] == "True"
+    assert by_item["jsd[person=eine Frau]"]["uses_marked"] == "20"
+    for item in project.read("r.json")["items"]:
+        assert "Anschließen" in item["contributors"]

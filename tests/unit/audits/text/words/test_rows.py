@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.documents import Usage
+from pytest_fairness.audits.documents import Usage, as_written
 from pytest_fairness.audits.features import Tokens
 from pytest_fairness.records import Answer
 from tests.support import corpora
@@ -132,3 +132,20 @@ def test_an_intersection_is_compared_with_the_unmarked_group_of_each_axis() -> N
 def test_an_audit_without_a_statistic_of_words_has_no_rows() -> None:
     audit, item = registry.get("generation", "refusals"), corpora.item("refusals")
     assert audit.word_rows(item, ANSWERS, {}) == []
+
+
+@pytest.mark.parametrize(
+    ("texts", "shown"),
+    [
+        (["Tie it.", "a tie", "the tie"], "tie"),
+        (["Tie it.", "Tie them.", "a tie"], "Tie"),
+        (["TIE", "tie", "Tie"], "TIE"),
+        (["T\u00adie", "Tie"], "Tie"),
+        (["nothing"], "tie"),
+    ],
+)
+def test_a_word_is_shown_as_it_is_written_most_often_and_then_as_sorted_first(texts: list[str], shown: str) -> None:
+    run = [replace(answer, content=text) for answer, text in zip(corpora.answers(1), texts, strict=False)]
+    found = {"top": {"marked": [{"word": "tie", "weight": 1.0}]}, "n": 3}
+    expected = {"top": {"marked": [{"word": shown, "weight": 1.0}]}, "n": 3}
+    assert as_written(found, corpora.item("jsd").probe, run) == expected
