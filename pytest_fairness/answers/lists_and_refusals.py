@@ -367,6 +367,7 @@ _MACHINE = re.compile(
 _FEWEST_WORDS = 3
 """Number of a language's function words at the beginning of a text that show that the text is in this language."""
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+|\n|$)")
+_TITLES = ("mr. ", "mrs. ", "ms. ", "dr. ", "prof. ", "sr. ", "sra. ", "hr. ", "fr. ", "sig. ", "dott. ")
 _TITLE_OF_PERSON = re.compile(r"\b(mrs?|ms|dr|prof|sra?|hr|fr|sig|dott)\.(?= )")
 _SPEAKER_NAME = re.compile(r"([^\W\d_][\w ]{0,20}): ")
 _BUT = re.compile(r"[,;] (?:but|aber|sondern|pero|mais|ma|mas)\b|;")
@@ -393,7 +394,7 @@ def is_refusal(text: str, language: Language, *, number_asked: bool = False) -> 
     head = _without_quotations(re.sub("[ \t\u00a0]+", " ", short)[:_HEAD].casefold())
     if head.startswith("im ") or any(word in head for word in _UNMARKED):
         head = _WITHOUT_APOSTROPHE.sub(r"\1\2'", head)
-    if ". " in head:
+    if any(title in head for title in _TITLES):
         head = _TITLE_OF_PERSON.sub(r"\1", head)
     other = _other_language(head, language)
     return any(
@@ -429,8 +430,9 @@ def _without_quotations(head: str) -> str:
 
 def _refusing_sentence(head: str, patterns: RefusalPatterns) -> str | None:
     """Return the sentence that declines, without the marks around it; `None` if there is none."""
-    introduced, offers, sentences = True, head.rstrip(_MARKS).endswith("?"), list(_sentences(head))
-    for number, sentence in enumerate(sentences):
+    introduced, offers = True, head.rstrip(_MARKS).endswith("?")
+    several = any(mark in head for mark in (". ", "! ", "? ", "\n"))
+    for number, sentence in enumerate(_sentences(head)):
         if not introduced and not patterns.resumption.match(sentence):
             continue
         if patterns.condition.match(sentence):
@@ -440,12 +442,13 @@ def _refusing_sentence(head: str, patterns: RefusalPatterns) -> str | None:
         ):
             own_life = patterns.own_life.search(sentence) and not _MACHINE.search(sentence)
             return None if own_life else sentence
-        if number + 1 == len(sentences):
+        if not several:
             break
         introduced = introduced and number + 1 < _SENTENCES and patterns.lead.search(sentence) is not None
         if not introduced and (number >= _LATEST or not patterns.resumption.search(head)):
             break
-    for sentence in sentences[1:][-_LAST:] if len(head) < _HEAD else ():
+    ends = several and len(head) < _HEAD and patterns.late.search(head, max(0, len(head) - _REDIRECTION)) is not None
+    for sentence in list(_sentences(head))[1:][-_LAST:] if ends else ():
         declined = (_confirms_refusal(sentence, late, patterns) for late in patterns.late.finditer(sentence))
         if any(declined) and not patterns.condition.match(sentence) and not patterns.own_life.search(sentence):
             return sentence
