@@ -394,7 +394,7 @@ def is_refusal(text: str, language: Language, *, number_asked: bool = False) -> 
     head = _without_quotations(re.sub("[ \t\u00a0]+", " ", short)[:_HEAD].casefold())
     if head.startswith("im ") or any(word in head for word in _UNMARKED):
         head = _WITHOUT_APOSTROPHE.sub(r"\1\2'", head)
-    if any(title in head for title in _TITLES):
+    if ". " in head and any(title in head for title in _TITLES):
         head = _TITLE_OF_PERSON.sub(r"\1", head)
     other = _other_language(head, language)
     return any(
@@ -431,7 +431,7 @@ def _without_quotations(head: str) -> str:
 def _refusing_sentence(head: str, patterns: RefusalPatterns) -> str | None:
     """Return the sentence that declines, without the marks around it; `None` if there is none."""
     introduced, offers = True, head.rstrip(_MARKS).endswith("?")
-    several = any(mark in head for mark in (". ", "! ", "? ", "\n"))
+    several = ". " in head or "! " in head or "? " in head or "\n" in head
     for number, sentence in enumerate(_sentences(head)):
         if not introduced and not patterns.resumption.match(sentence):
             continue
