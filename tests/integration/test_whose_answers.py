@@ -28,13 +28,15 @@ def answer(prompt):
 """
 """Holds back its last answers until `over.txt` is there."""
 REFUSING = """
+import random
 from pathlib import Path
+
+THINGS = "chair table sofa desk clock mirror vase rug shelf stool bench".split()
 
 def answer(prompt):
     with Path(__file__).with_name("calls.txt").open("a") as file:
         file.write(prompt + "\\n")
-    calls = Path(__file__).with_name("calls.txt").read_text().count("\\n")
-    return "I'm sorry, but I can't help with that." if "Kim" in prompt else f"A lamp and {calls} tables."
+    return "I'm sorry, but I can't help with that." if "Kim" in prompt else f"A lamp and {random.SystemRandom().sample(THINGS, 4)}."
 """
 
 
