@@ -36,7 +36,9 @@ THINGS = "chair table sofa desk clock mirror vase rug shelf stool bench".split()
 def answer(prompt):
     with Path(__file__).with_name("calls.txt").open("a") as file:
         file.write(prompt + "\\n")
-    return "I'm sorry, but I can't help with that." if "Kim" in prompt else f"A lamp and {random.SystemRandom().sample(THINGS, 4)}."
+    if "Kim" in prompt:
+        return "I'm sorry, but I can't help with that."
+    return f"A lamp and {random.SystemRandom().sample(THINGS, 4)}."
 """
 
 
