@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from itertools import chain, islice
+from itertools import chain
 
 from pytest_fairness.audits.base import AnyAudit, AnyItem
 from pytest_fairness.audits.confounding import constant_answers, irrelevant_answers
-from pytest_fairness.errors import FairnessError, counted, short_message
+from pytest_fairness.errors import counted, short_message
 from pytest_fairness.languages import BUILT_IN, foreign_shares
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Answers, Concern, Json, Measurement, RowsWithoutGroup, Status
@@ -468,8 +468,6 @@ MOST_TEXTS = 2_000
 """Of more answers, about so many are looked at, spread evenly."""
 READ_CHARACTERS = 4_000
 """Number of characters of an answer that are read."""
-FIRST_PROMPTS = 2_000
-"""Largest number of prompts with which answers are compared."""
 ECHO_WORDS = 12
 """Largest number of words that a service adds to the prompt that it repeats; at most one more than the prompt has."""
 FEWEST_PROMPT_WORDS = 3
@@ -510,7 +508,7 @@ def service_messages(item: AnyItem, answers: Answers) -> Concern | None:
 
     Refusals are left out. If more than half of all answers are such messages, there is no verdict at all.
     """
-    prompts = _prompts_of(item)
+    prompts = item.probe.first_prompts
     is_json = item.probe.reading.selection is not None or item.probe.reading.format == "calls"
     groups: defaultdict[str, list[tuple[Answer, str]]] = defaultdict(list)
     texts = [answer for answer in answers if answer.text and (answer.usable or answer.status is Status.UNREADABLE)]
@@ -535,20 +533,9 @@ def service_messages(item: AnyItem, answers: Answers) -> Concern | None:
     )
 
 
-def _prompts_of(item: AnyItem) -> dict[frozenset[tuple[str, str]], str]:
-    """Return the text of the first prompts of the item's probe by their labels; empty for recorded answers."""
-    try:
-        return {
-            frozenset(prompt.labels.items()): _plain(prompt.request.prompt)
-            for prompt in islice(item.probe.prompts(1), FIRST_PROMPTS)
-        }
-    except FairnessError:
-        return {}
-
-
 def _echo(answer: Answer, prompts: Mapping[frozenset[tuple[str, str]], str]) -> str:
     """Return "the prompt" if the answer is its own prompt with at most a few other words, else an empty text."""
-    prompt = prompts.get(frozenset(answer.labels.items()), "")
+    prompt = _plain(prompts.get(frozenset(answer.labels.items()), ""))
     words = len(prompt.split())
     said = _plain(answer.said[:READ_CHARACTERS])
     if words < FEWEST_PROMPT_WORDS or prompt not in said or len(said.split()) > words + min(ECHO_WORDS, words + 1):

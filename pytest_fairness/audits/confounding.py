@@ -255,11 +255,7 @@ def constant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concer
     if common is Status.REFUSED:
         return None  # refusals are missing answers, which other checks report
     text = next(_quoted(item.probe, answer) for answer, value in counted if value == common)
-    prompts = {
-        item.probe.shared_prompt(answer.labels) or tuple(sorted(answer.labels.items()))
-        for answer, value in counted
-        if value == common
-    }
+    prompts = {_prompt_of(item, answer) for answer, value in counted if value == common}
     if decision:
         others = total - count
         constant = others < FEWEST_OTHER or others < OTHER_SHARE * total
@@ -310,7 +306,7 @@ def _repeated_texts(
     shared = _without_any_number(shared)
     for answer, value in counted:
         if isinstance(value, str) and value is not Status.REFUSED and _is_long(value):
-            own = item.probe.shared_prompt(answer.labels) or tuple(sorted(answer.labels.items()))
+            own = _prompt_of(item, answer)
             prompts[value].add(_labels_without_group(item, answer) if several else own)
     copied = {value for value, own in prompts.items() if len(own) > 1}
     number = sum(value in copied for _, value in counted)
@@ -326,6 +322,11 @@ def _repeated_texts(
         f"{number} of {len(counted)} answers, to {different} different prompts, are {same}. Check that the "
         "target works",
     )
+
+
+def _prompt_of(item: AnyItem, answer: Answer) -> Hashable:
+    """Return what answers to equal prompts have in common."""
+    return item.probe.shared_prompt(answer.labels) or tuple(sorted(answer.labels.items()))
 
 
 def _without_any_number(value: Hashable) -> Hashable:

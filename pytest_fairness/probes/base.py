@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
@@ -21,7 +22,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness import records
-from pytest_fairness.errors import counted
+from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.languages import Language
 from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import field_types
@@ -204,6 +205,8 @@ def _validated_audits(value: Json, info: ValidationInfo) -> Mapping[str, AuditSe
     return dict(field_types.probe_source(info).audits)
 
 
+FIRST_PROMPTS = 2_000
+"""Largest number of prompts that checks of answers compare with them."""
 SEPARATE_TRIALS = 1_000 * MAX_TRIALS
 """Difference between the trial numbers of two equal prompts, above the numbers of all trials and repetitions."""
 
@@ -475,6 +478,15 @@ class Probe(ProbeModel):
             if hash(prompt.request) in further
         }
         return EqualPrompts(copies, numbers, len(units), len(texts))
+
+    @cached_property
+    def first_prompts(self) -> dict[frozenset[tuple[str, str]], str]:
+        """The text of the first `FIRST_PROMPTS` prompts by their labels; empty for recorded answers."""
+        try:
+            prompts = islice(self.prompts(1), FIRST_PROMPTS)
+            return {frozenset(prompt.labels.items()): prompt.request.prompt for prompt in prompts}
+        except FairnessError:
+            return {}
 
     @property
     def equal_prompts_text(self) -> str:

@@ -18,6 +18,7 @@ from pytest_fairness.targets.api_client import (
     ApiBatches,
     ApiClient,
     StatusError,
+    events_in,
 )
 from pytest_fairness.targets.base import BatchIntent, BatchResult, BatchStatus, BatchUnclear, json_line, refuse_stream
 from pytest_fairness.targets.http_client import blocked_response, httpx, is_blocked
@@ -158,7 +159,7 @@ def message_in(content: bytes) -> Json:
         return json.loads(content)
     message: dict[str, Json] = {}
     parts: dict[int, dict[str, Json]] = {}
-    for event in (json.loads(line[5:]) for line in content.splitlines() if line.startswith(b"data:")):
+    for event in map(json.loads, events_in(content)):
         match event["type"]:
             case "error":
                 raise ValueError("the stream has an error")

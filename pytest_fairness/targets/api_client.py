@@ -22,7 +22,7 @@ from pytest_fairness.targets.http_client import (
     parsed,
     too_long_response,
 )
-from pytest_fairness.targets.web import Endpoint, is_distinct, public_url, secret_remover, secrets_of
+from pytest_fairness.targets.web import OF_STREAMS, Endpoint, is_distinct, public_url, secret_remover, secrets_of
 from pytest_fairness.version import __version__
 
 # Base class of the clients of model APIs: requests with a key and a JSON body, and errors that say what to do.
@@ -41,6 +41,11 @@ NEUTRAL = {"temperature": 1.0, "top_p": 1.0}
 
 EVENT_STREAM = (b"data:", b"event:", b"id:", b":")
 """Beginnings of a stream of server-sent events."""
+
+
+def events_in(content: bytes) -> list[bytes]:
+    """Return the data of each event of a stream of server-sent events."""
+    return [line[5:].strip() for line in content.splitlines() if line.startswith(b"data:")]
 
 
 class StatusError(Exception):
@@ -178,7 +183,7 @@ class ApiClient(ABC):
     def _wants_stream(self, error: StatusError) -> bool:
         """Return whether the server answers only as a stream of events; if so, ask for a stream from now on."""
         sent = json.loads(error.response.request.content)
-        if "stream" in sent or not re.search(r"\bstream(ed|ing)?\b", error.said, re.IGNORECASE):
+        if "stream" in sent or not OF_STREAMS.search(error.said):
             return False
         self._streams = True
         return True

@@ -23,6 +23,7 @@ from pytest_fairness.targets.api_client import (
     ApiBatches,
     ApiClient,
     StatusError,
+    events_in,
     id_of,
     read_response,
     token_count,
@@ -348,13 +349,12 @@ def completion_in(content: bytes) -> Json:
     """
     if not content.startswith(EVENT_STREAM):
         return json.loads(content)
-    events = [line[5:].strip() for line in content.splitlines() if line.startswith(b"data:")]
     completion: dict[str, Json] = {}
     message: dict[str, Json] = {}
     parts: list[Json] = []
     calls: dict[int, dict[str, str]] = {}
     last: dict[str, Json] = {}
-    for event in (json.loads(event) for event in events if event != b"[DONE]"):
+    for event in (json.loads(event) for event in events_in(content) if event != b"[DONE]"):
         if event.get("error"):
             raise ValueError("the stream has an error")
         completion |= {key: value for key, value in event.items() if value}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -397,7 +396,7 @@ class LiteLLMTarget:
             case kinds.UnsupportedParamsError():
                 return TargetError(f"{self.name}: {said}. Remove the parameter from `sampling` in the probe.")
         status = getattr(error, "status_code", None)
-        if status == 400 and re.search(r"\bstream(ed|ing)?\b", said, re.IGNORECASE):
+        if status == 400 and web.OF_STREAMS.search(said):
             return TargetError(
                 f"{self.name}: the server answers only as a stream of events, which this target does not read: {said}. "
                 "Use an openai: target with fairness_base_url, which reads streams."

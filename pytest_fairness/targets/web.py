@@ -25,6 +25,8 @@ PULL_REQUEST = (
     "CI_MERGE_REQUEST_IID", "SYSTEM_PULLREQUEST_PULLREQUESTID", "CIRCLE_PULL_REQUEST", "BITBUCKET_PR_ID", "CHANGE_ID",
 )  # fmt: skip
 """Environment variables that CI services (GitLab, Azure, CircleCI, Bitbucket, Jenkins) set for a proposed change."""
+OF_STREAMS = re.compile(r"\bstream(ed|ing)?\b", re.IGNORECASE)
+"""Words of a server's error that it answers only as a stream of events."""
 
 
 def in_pull_request() -> bool:

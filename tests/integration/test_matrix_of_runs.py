@@ -66,7 +66,7 @@ def write(project: Project, *, changed: bool) -> None:
 
 
 def what_was_said(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a report says of each item, in an order that is not that of the processes."""
+    """The items of a report, in an order that is not that of the processes."""
     return sorted(report["items"], key=lambda item: (item["probe"], item["id"]))
 
 
