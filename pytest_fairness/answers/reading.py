@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from pytest_fairness.answers import choices, lists_and_refusals, numbers, structured
@@ -393,6 +394,7 @@ _ANSWER = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 """Whole text between marks of the answer."""
+_UNESCAPED_QUOTE = re.compile(r'(?<!\\)"')
 _LINE_START = re.compile(r"(?:^|\n)\s*$")
 _EMPTY_FENCE = re.compile(r"```\w*\s*```")
 
@@ -402,21 +404,53 @@ def split(text: str, own: Marks = ()) -> Spoken:
 
     A mark between two backticks is a word about marks. An end without a beginning ends thoughts that began with the
     response, because chat templates may swallow the beginning. A beginning without an end counts at the beginning of a
-    line only.
+    line only. In a response that is JSON as a whole, only pairs of marks inside one of its texts count.
 
     Args:
         text: text of the response.
         own: marks that the probe declares, in addition to the known ones.
     """
-    if "<|channel|>" in text or _BARE_START.match(text):
+    if _is_channels(text):
         spoken = _of_channels(text)
     else:
-        marks = _marks(own)
-        spoken = _outside_marks(text, marks) if marks.search(text) is not None else Spoken(text)
+        marks = [mark for mark in _marks(own).finditer(text) if not _is_quoted(mark)]
+        if marks and _is_json(text):
+            marks = _pairs_in_values(text, marks)
+        spoken = _outside_marks(text, marks) if marks else Spoken(text)
     if (answer := _ANSWER.fullmatch(spoken.text.strip())) is not None:
         inside = next(group for group in answer.groups()[1:] if group is not None)
         spoken = spoken._replace(text=inside)
     return spoken
+
+
+def _is_channels(text: str) -> bool:
+    has_tokens = "<|channel|>" in text and not _is_json(text)
+    return has_tokens or _BARE_START.match(text) is not None
+
+
+def _is_quoted(mark: re.Match[str]) -> bool:
+    text = mark.string
+    return text[mark.start() - 1 : mark.start()] == text[mark.end() : mark.end() + 1] == "`"
+
+
+def _pairs_in_values(text: str, marks: list[re.Match[str]]) -> list[re.Match[str]]:
+    pairs = [
+        (begin, end)
+        for begin, end in pairwise(marks)
+        if f"e{(begin.lastgroup or '')[1:]}" == end.lastgroup != begin.lastgroup
+        and _UNESCAPED_QUOTE.search(text, begin.end(), end.start()) is None
+    ]
+    return [mark for pair in pairs for mark in pair]
+
+
+def _is_json(text: str) -> bool:
+    if text.strip()[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _of_channels(text: str) -> Spoken:
@@ -431,12 +465,7 @@ def _of_channels(text: str) -> Spoken:
     return Spoken("\n".join(said), "\n".join(filter(None, thoughts)), unfinished=not said)
 
 
-def _outside_marks(text: str, marks: re.Pattern[str]) -> Spoken:
-    found = [
-        mark
-        for mark in marks.finditer(text)
-        if not text[mark.start() - 1 : mark.start()] == text[mark.end() : mark.end() + 1] == "`"
-    ]
+def _outside_marks(text: str, found: list[re.Match[str]]) -> Spoken:
     last_end = {mark.lastgroup: mark.start() for mark in found}
     said: list[str] = []
     thoughts: list[str] = []

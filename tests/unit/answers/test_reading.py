@@ -4,7 +4,7 @@ import json
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_fairness.answers.lists_and_refusals import is_refusal
@@ -257,6 +257,9 @@ def test_a_map_of_texts_is_read_back(value: dict[str, str], ascii_only: bool, be
 
 
 @given(st.dictionaries(LEAVES, TREES, min_size=1) | st.lists(TREES, min_size=1))
+@example(["<CHANNEL|>"])
+@example({"a": "<think>b", "c": "</think> d"})
+@example(["analysisA assistantfinalB <|channel|>"])
 def test_all_texts_of_json_are_kept_except_field_names(value: Json) -> None:
     found = content(json.dumps(value), "json")
 
