@@ -1,12 +1,12 @@
-"""Computation of large data in chunks: in this process, in several processes, or on a cluster.
+"""Map over chunks of large data: in this process, or by joblib in several processes or on a cluster.
 
 Chunks depend on the data only and not on the number of processes, so that all backends give the same results.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import chain, islice
@@ -14,11 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 from pytest_fairness.errors import FairnessError
 
-# Computation of large data in chunks: in this process, in several processes, or on a cluster.
-#
-# Chunks depend on the data only and not on the number of processes, so that all backends give the same results.
-
-ChunkT = TypeVar("ChunkT")
+T = TypeVar("T")
 ResultT = TypeVar("ResultT")
 
 CHUNKS_OF_A_PROCESS = 8
@@ -28,10 +24,53 @@ WITHOUT_DASHBOARD: dict[str, Any] = {"dashboard_address": None, "scheduler_kwarg
 
 The default port of this server, 8787, gives a warning if another cluster on the machine uses it.
 """
-
-
 PACKAGES = {"joblib": "joblib", "dask": "distributed", "ray": "ray"}
 """Package that each backend needs."""
+
+
+class Backend:
+    """Backend of joblib that `map_chunks` uses until it is closed; processes start when they are first needed.
+
+    Args:
+        name: a key of `PACKAGES`, or `none`, which leaves `current` unchanged.
+
+    Raises:
+        FairnessError: the package of the backend is not installed.
+    """
+
+    current: ClassVar[Backend | None] = None
+
+    def __init__(self, name: str) -> None:
+        require_package(name)
+        self._name, self._outer, self._opened = name, Backend.current, ExitStack()
+        if name != "none":
+            Backend.current = self
+
+    @cached_property
+    def processes(self) -> tuple[Any, int]:
+        """Joblib's `Parallel` with the started processes, and their number."""
+        import joblib
+
+        options: dict[str, Any] = {}
+        if self._name == "dask":
+            import dask.config
+            from distributed import Client
+
+            local = {} if dask.config.get("scheduler-address", None) else {"threads_per_worker": 1, **WITHOUT_DASHBOARD}
+            options["client"] = self._opened.enter_context(Client(set_as_default=False, **local))
+        elif self._name == "ray":
+            from ray.util.joblib import register_ray
+
+            register_ray()
+        with joblib.parallel_config("loky" if self._name == "joblib" else self._name, n_jobs=-1, **options):
+            return self._opened.enter_context(joblib.Parallel(max_nbytes=None)), joblib.effective_n_jobs()
+
+    def close(self) -> None:
+        """Release the processes; computations then use the backend that was in use before."""
+        self._opened.close()
+        self.__dict__.pop("processes", None)
+        if Backend.current is self:
+            Backend.current = self._outer
 
 
 def require_package(name: str) -> None:
@@ -43,112 +82,23 @@ def require_package(name: str) -> None:
         )
 
 
-class Backend:
-    """Backend that the computations of this process use until the backend is closed.
-
-    The processes are started for the first computation with more than one chunk.
+def map_chunks(function: Callable[[T], ResultT], chunks: Iterable[T]) -> Iterator[ResultT]:
+    """Yield the results in the order of the chunks, as `map` does; a single chunk is computed in this process.
 
     Args:
-        name: a key of `PACKAGES`; or `none`, for which no processes are started and `current` stays unchanged.
-
-    Class attributes:
-        current: the backend in use; `None` if computations run in this process.
-
-    Raises:
-        FairnessError: the package of the backend is not installed.
-    """
-
-    current: ClassVar[Backend | None] = None
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._opened = ExitStack()
-        if name != "none":
-            require_package(name)
-            self._outer, Backend.current = Backend.current, self
-
-    @cached_property
-    def _processes(self) -> tuple[Any, int]:
-        """Joblib's `Parallel` with the started processes, and the number of processes."""
-        import joblib
-
-        options: dict[str, Any] = {}
-        if self._name == "dask":
-            options["client"] = self._opened.enter_context(_dask_client())
-        elif self._name == "ray":
-            self._opened.enter_context(_ray_cluster())
-        with joblib.parallel_config("loky" if self._name == "joblib" else self._name, n_jobs=-1, **options):
-            # Joblib keeps the processes of `loky` for some minutes, or until this process ends.
-            parallel = self._opened.enter_context(joblib.Parallel(max_nbytes=None))
-            return parallel, joblib.effective_n_jobs()
-
-    def map(
-        self, function: Callable[..., ResultT], chunks: Iterable[ChunkT], shared: Sequence[Any]
-    ) -> Iterator[tuple[ChunkT, ResultT]]:
-        """Yield each chunk and its result, in order; a single chunk is computed in this process."""
-        rest = iter(chunks)
-        first = list(islice(rest, 2))
-        if len(first) < 2:
-            yield from ((chunk, function(chunk, *shared)) for chunk in first)
-            return
-        from joblib import delayed
-
-        parallel, count = self._processes
-        for part in chunks_of(chain(first, rest), CHUNKS_OF_A_PROCESS * count):
-            yield from zip(part, parallel(delayed(function)(chunk, *shared) for chunk in part), strict=True)
-
-    def close(self) -> None:
-        """Release the processes, if any were started; computations then use the backend that was in use before."""
-        self._opened.close()
-        self.__dict__.pop("_processes", None)
-        if Backend.current is self:
-            Backend.current = self._outer
-
-
-def _dask_client() -> Any:
-    """Return a client of the scheduler in Dask's configuration or, without one, of a new local cluster."""
-    import dask.config
-    from distributed import Client
-
-    local = {} if dask.config.get("scheduler-address", None) else {"threads_per_worker": 1, **WITHOUT_DASHBOARD}
-    return Client(set_as_default=False, **local)
-
-
-@contextmanager
-def _ray_cluster() -> Iterator[None]:
-    """Connect to the Ray cluster in use by this process or, without one, to the cluster that `ray.init` provides."""
-    import ray
-    from ray.util.joblib import register_ray
-
-    register_ray()
-    if ray.is_initialized():
-        yield
-        return
-    ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    try:
-        yield
-    finally:
-        ray.shutdown()
-
-
-def map_chunks(
-    function: Callable[..., ResultT], chunks: Iterable[ChunkT], *shared: Any
-) -> Iterator[tuple[ChunkT, ResultT]]:
-    """Yield each chunk with `function(chunk, *shared)`, in the order of the chunks.
-
-    Args:
-        function: function at the top level of a module, whose result depends on its arguments only.
+        function: function at the top level of a module, or a `partial` of one.
         chunks: parts of the data, each large enough to be worth sending to another process.
-        *shared: further arguments of `function`, the same for all chunks.
     """
-    if Backend.current is None:
-        return ((chunk, function(chunk, *shared)) for chunk in chunks)
-    return Backend.current.map(function, chunks, shared)
+    rest = iter(chunks)
+    first = list(islice(rest, 2))
+    if Backend.current is None or len(first) < 2:
+        yield from map(function, chain(first, rest))
+        return
+    from joblib import delayed
 
-
-# Lists of a limited size, for data that is not processed all at once.
-
-T = TypeVar("T")
+    parallel, count = Backend.current.processes
+    for part in chunks_of(chain(first, rest), CHUNKS_OF_A_PROCESS * count):
+        yield from parallel(map(delayed(function), part))
 
 
 def chunks_of(items: Iterable[T], size: int) -> Iterator[list[T]]:

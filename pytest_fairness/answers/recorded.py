@@ -7,7 +7,8 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from functools import partial
+from itertools import islice, tee
 from typing import ClassVar, Generic, TypeVar
 
 from pytest_fairness.answers import reading
@@ -231,7 +232,8 @@ class TextReader(Reader[ProbeT]):
             ProbeError: a row lacks a column, or has an invalid or repeated trial number.
         """
         answers = []
-        for rows, found in map_chunks(_read, chunks_of(self._rows_of_probe(), AT_ONCE), self.probe.language):
+        chunks, sent = tee(chunks_of(self._rows_of_probe(), AT_ONCE))
+        for rows, found in zip(chunks, map_chunks(partial(_read, language=self.probe.language), sent), strict=True):
             for (prompt, trial, written), answer in zip(rows, found, strict=True):
                 # Another process returns copies. Equal texts are kept once, to save memory.
                 text = written if answer.text == written else answer.text

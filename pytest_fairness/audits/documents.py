@@ -6,7 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -73,7 +73,7 @@ class Documents:
         indices = sampled(groups)
         anonymize = anonymizer(groups.probe)
         texts = chunks_of((text_of(groups.answers[index]) for index in indices), AT_ONCE)
-        documents = Tokens.joined(own for _, own in map_chunks(_tokens, texts, anonymize))
+        documents = Tokens.joined(map_chunks(partial(_tokens, anonymize=anonymize), texts))
         marked, strata, names = sides_and_strata(groups, indices)
         for side, name in ((marked, groups.marked_name), (~marked, groups.unmarked_name)):
             if not documents.lengths[side].any():

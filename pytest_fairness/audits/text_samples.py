@@ -14,6 +14,7 @@ import numpy as np
 from pytest_fairness.audits import features
 from pytest_fairness.audits.documents import MOST_DOCUMENTS, Documents, Groups
 from pytest_fairness.audits.features import inverse_frequencies
+from pytest_fairness.backends import map_chunks
 from pytest_fairness.errors import NotMeasurable, joined
 from pytest_fairness.records import Concern, Measurement
 from pytest_fairness.stats import excess_divergence, resampling, two_samples, words
@@ -181,7 +182,12 @@ class WordCounts(Sample):
         vocabulary, counts = documents.words.counts()
         measured = np.ones(len(documents.marked), dtype=np.bool_) if measured is None else measured
         sides = measured & documents.marked, measured & ~documents.marked
-        return cls(documents, vocabulary, counts, Words.of(counts, documents.strata, *sides, DOCUMENTS_OF_A_STRATUM))
+        return cls(
+            documents,
+            vocabulary,
+            counts,
+            Words.of(counts, documents.strata, *sides, DOCUMENTS_OF_A_STRATUM, map_chunks),
+        )
 
     def statistic(self, marked: Bools) -> Floats:
         """Return the divergence between the groups, over all documents and within each large stratum."""

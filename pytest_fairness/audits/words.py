@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -159,7 +159,7 @@ class Association:
         labels, exact = resampling.relabellings(marked, documents.strata, PERMUTATIONS, random)
         rows = contrast.chunk_size * max(1, OPERATIONS // (contrast.chunk_size * max(1, contrast.columns.nnz)))
         chunks = (labels[start : start + rows] for start in range(0, len(labels), rows))
-        largest = np.concatenate([found for _, found in map_chunks(_largest_z, chunks, contrast)])
+        largest = np.concatenate(list(map_chunks(partial(_largest_z, contrast=contrast), chunks)))
         observed = contrast.log_odds_arguments(marked[None])
         (z,), (ratio,) = z_scores(*observed), log_odds(*observed)[0]
         threshold = resampling.threshold(largest, alpha)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_fairness.backends import map_chunks
 from pytest_fairness.stats import resampling
 from pytest_fairness.stats.resampling import Bools, Floats, Ints
 
@@ -37,7 +36,7 @@ LEAST_ROWS = 8
 COLUMNS = 2**15
 """Number of columns that are summed at a time."""
 OPERATIONS = 2**29
-"""Largest number of multiplications for a chunk of labellings; see `map_chunks`."""
+"""Largest number of multiplications for a chunk of labellings."""
 LARGEST_EXACT = 2**24
 """Integers up to this number are exact in floating-point numbers of 32 bits."""
 TINY = float(np.finfo(np.float64).tiny)
@@ -71,6 +70,7 @@ class Words:
         chance_bits: (blocks, `KNOWN_OCCURRENCES` + 1) divergence that a word adds by chance, by the word's number of
             occurrences; see `_mean_bits`.
         strata: stratum number of each block from the second on.
+        compute: map of a function over chunks of labellings, such as the builtin `map`; it may use other processes.
     """
 
     counts: csr_array
@@ -81,9 +81,18 @@ class Words:
     weights: Floats
     chance_bits: Floats
     strata: tuple[int, ...]
+    compute: Callable[..., Iterable[Floats]] = map
 
     @classmethod
-    def of(cls, counts: csr_array, strata: Ints, first: Bools, second: Bools, least: int) -> Words:
+    def of(
+        cls,
+        counts: csr_array,
+        strata: Ints,
+        first: Bools,
+        second: Bools,
+        least: int,
+        compute: Callable[..., Iterable[Floats]] = map,
+    ) -> Words:
         """Return the word counts, arranged by block.
 
         The divergence within stratum s has the weight λ w(s); w(s) is the stratum's share of both groups' documents.
@@ -97,6 +106,7 @@ class Words:
             first, second: (documents,) whether the document is in the first, and in the second group. Other labellings
                 must have the same group sizes.
             least: smallest number of documents of each group with which a stratum becomes a block.
+            compute: see the attribute.
         """
         from scipy.sparse import csr_array
 
@@ -128,6 +138,7 @@ class Words:
             weights=np.array(weights),
             chance_bits=np.array([_mean_bits(int(m), int(n)) for m, n in groups]),
             strata=tuple(kept_strata),
+            compute=compute,
         )
 
     @classmethod
@@ -172,17 +183,17 @@ class Words:
         """
         if (current != baseline).all():
             # Each document belongs to one of the runs: the baseline's counts are all counts minus the current run's.
-            return self._mapped(_excess_changes, current & marked, current & ~marked, marked)
+            return self._mapped(partial(_excess_changes, first=marked), current & marked, current & ~marked)
         runs = (self.excesses(run & marked, run & ~marked) for run in (current, baseline))
         change: Floats = next(runs) - next(runs)
         return change
 
-    def _mapped(self, function: Callable[..., Floats], first: Bools, second: Bools, *shared: Bools) -> Floats:
-        """Call `function((first, second), words, *shared)` for batches of labellings, and return the joined results."""
+    def _mapped(self, function: Callable[..., Floats], first: Bools, second: Bools) -> Floats:
+        """Call `function((first, second), words=self)` for batches of labellings, and return the joined results."""
         batches = max(1, OPERATIONS // (self._batch_size * max(1, self.counts.nnz)))
         starts = range(0, len(first), batches * self._batch_size)
         sides = ((first[start : start + starts.step], second[start : start + starts.step]) for start in starts)
-        return np.concatenate([part for _, part in map_chunks(function, sides, self, *shared)])
+        return np.concatenate(list(self.compute(partial(function, words=self), sides)))
 
     @property
     def _batch_size(self) -> int:

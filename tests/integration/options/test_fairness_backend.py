@@ -84,7 +84,7 @@ def test_all_digits_are_those_of_one_process(
 
     def noted(self: Any, tasks: Any) -> Any:
         tasks = list(tasks)
-        functions.update(function.__name__ for function, *_ in tasks)
+        functions.update(getattr(function, "func", function).__name__ for function, *_ in tasks)
         return compute(self, tasks)
 
     monkeypatch.setattr(joblib.Parallel, "__call__", noted)
