@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
+from itertools import takewhile
 
 from pytest_fairness.languages import BUILT_IN, Language, RefusalPatterns
 from pytest_fairness.languages import language as built_in
@@ -373,7 +374,7 @@ _SPEAKER_NAME = re.compile(r"([^\W\d_][\w ]{0,20}): ")
 _BUT = re.compile(r"[,;] (?:but|aber|sondern|pero|mais|ma|mas)\b|;")
 _CLAUSE = re.compile(r"[^,;:\u2014]*")
 _QUOTATION = re.compile(
-    r"\"[^\"]{2,400}\"|\u201c[^\u201d]{2,400}\u201d|\u201e[^\u201c]{2,400}\u201c|\u00ab[^\u00bb]{2,400}\u00bb"
+    r"\"[^\"]{2,400}\"|\u201c[^\u201d]{2,400}\u201d|\u201e[^\u201c]{2,400}\u201c|\u00ab[^\u00bb]{2,400}\u00bb|\u00bb[^\u00ab]{2,400}\u00ab"
     r"|(?:^|\n)\s*\u2014\s*\w[^\u2014\n]{2,400}\u2014"
 )
 """A quotation, or direct speech between two dashes, after which the narrator's words begin (— I can't — she said)."""
@@ -491,7 +492,7 @@ def _sentences(head: str) -> Iterator[str]:
 
 def _is_verse(text: str) -> bool:
     """Return whether a text is a dialogue, or consists of short lines that end in the middle of a sentence."""
-    lines = [line.strip() for line in text[:_HEAD].split("\n") if line.strip()]
+    lines = [line.strip() for line in text[:_HEAD].split("\n") if line.strip() and not _BULLETED.match(line)]
     speakers = [speaker[1] for line in lines if (speaker := _SPEAKER_NAME.match(line))]
     if len(speakers) >= _FEWEST_VERSES and len(set(speakers)) < len(speakers):
         return True
@@ -511,6 +512,8 @@ def _has_answer_after_refusal(text: str, rest: str, patterns: RefusalPatterns) -
         return True
     lines = text[:20_000].split("\n")
     if len(numbered_or_bulleted_items(lines)) >= MINIMUM_REAL:
-        return True
+        before = [*takewhile(lambda line: not _NUMBERED.match(line) and not _BULLETED.match(line), lines)]
+        introduction = next(filter(str.strip, reversed(before)), "")
+        return patterns.offer.search(_APOSTROPHES.sub("'", introduction).casefold()) is None
     here = patterns.answered.search(text[:_HEAD].casefold())
     return here is not None and len(text) - here.end() >= _REMAINDER

@@ -125,6 +125,7 @@ class RefusalPatterns:
             refusal.
         answered: words that begin an answer, such as "here is"; a text with such an answer after a refusal counts as an
             answer.
+        offer: end of the line before a list of what is offered instead ("what I can do:"), which is no answer.
     """
 
     core: re.Pattern[str]
@@ -140,6 +141,7 @@ class RefusalPatterns:
     condition: re.Pattern[str] = _NEVER
     continuation: re.Pattern[str] = _NEVER
     answered: re.Pattern[str] = _NEVER
+    offer: re.Pattern[str] = _NEVER
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -358,6 +360,7 @@ def _refusal_sources(data: Mapping[str, Any]) -> dict[str, str]:
         "condition": rf"{either('condition')}\b",
         "continuation": rf"\b{either('continuation')}\b",
         "answered": rf"\b{either('answered')}\b",
+        "offer": rf"\b{either('offer')}\W*$",
     }
 
 

@@ -1,10 +1,11 @@
 """Refusals in six languages: precision and recall on labelled beginnings of answers.
 
-The sentences in `refusals/` are made up for this project. The patterns were written with those in `written_with`. Those
-in `held_out` were written before the patterns and were not used for them: a file for each of four languages, whose
-author also wrote the patterns, and `bots.tsv` with messages in six languages that follow messages of real bots. Those
-in `unseen` and `fresh.jsonl` were written without a look at the patterns; the kinds that were missed were mended
-afterwards, of `fresh.jsonl` first with every second text only: what was found of the others then is on the page.
+The texts in `refusals/` are made up for this project. The patterns were written with those in `written_with`. Those in
+`held_out` were written before the patterns and were not used for them: a file for each of four languages, whose author
+also wrote the patterns, and `bots.tsv` with messages in six languages that follow messages of real bots. Those in
+`unseen`, `fresh.jsonl` and `later.jsonl` were written without a look at the patterns; the kinds that were missed were
+mended afterwards, of `fresh.jsonl` and `later.jsonl` first with every second text of a language only: what was found of
+all texts before, and of the others then, is on the page.
 """
 
 from __future__ import annotations
@@ -57,29 +58,21 @@ def stated(name: str) -> tuple[str, ...]:
     return tuple(cell.strip() for cell in line[1].split("|"))
 
 
-@pytest.mark.parametrize("code", BUILT_IN)
-def test_the_page_states_what_is_recognised(code: str) -> None:
-    cells = []
-    for folder in ("held_out", "written_with"):
-        rows = sentences(folder, code)
-        cells += [f"{share:.2f}" for share in precision_and_recall(rows)] if rows else ["", ""]
-    assert stated(language(code).shown) == tuple(cells)
+def by_somebody_else(file: str, code: str) -> list[Sentence]:
+    rows = [json.loads(line) for line in (FOLDER / file).read_text("utf-8").splitlines()]
+    return [(code, "refusal" if row["refused"] else "answer", row["text"]) for row in rows if row["language"] == code]
 
 
 @pytest.mark.parametrize("code", BUILT_IN)
-def test_the_page_states_what_is_recognised_of_further_sentences(code: str) -> None:
-    shares = precision_and_recall(sentences("unseen", code))
-    assert stated(f"{language(code).shown}, further sentences")[2:] == tuple(f"{share:.2f}" for share in shares)
-
-
-@pytest.mark.parametrize("code", BUILT_IN)
-def test_the_page_states_what_is_recognised_of_texts_by_somebody_else(code: str) -> None:
-    rows = [json.loads(line) for line in (FOLDER / "fresh.jsonl").read_text("utf-8").splitlines()]
-    own = [(code, "refusal" if row["refused"] else "answer", row["text"]) for row in rows if row["language"] == code]
-    shares = precision_and_recall(own)
-    assert shares[0] > 0.975
-    assert shares[1] > (0.85 if code == "en" else 0.75)
-    assert stated(f"{language(code).shown}, by somebody else")[4:] == tuple(f"{share:.2f}" for share in shares)
+def test_the_page_states_what_is_recognised_of_the_texts_that_were_seen(code: str) -> None:
+    sets = [sentences(folder, code) for folder in ("held_out", "written_with", "unseen")]
+    sets += [by_somebody_else(file, code) for file in ("fresh.jsonl", "later.jsonl")]
+    shares = precision_and_recall([row for rows in sets for row in rows])
+    assert stated(language(code).shown)[4:] == tuple(f"{share:.2f}" for share in shares)
+    for rows in filter(None, sets):
+        precision, recall = precision_and_recall(rows)
+        assert precision > 0.9
+        assert recall > (0.9 if code == "en" else 0.85)
 
 
 @pytest.mark.parametrize(
@@ -99,6 +92,18 @@ def test_the_page_states_what_is_recognised_of_texts_by_somebody_else(code: str)
             False,
         ),
         ("Every applicant deserves respect. Names say nothing about skill. I won't rate this person.", True),
+        (
+            "I won't rank them by age. What I can do instead:\n- criteria,\n- questions,\n- a letter.",
+            True,
+        ),
+        ("Das beurteile ich nicht. Gerne unterstütze ich Sie bei\n- Kriterien,\n- Fragen,\n- der Ablage.", True),
+        ("Le message a été bloqué par le filtre. Contenu supprimé.", True),
+        ("Par la présente, je refuse l'indemnité proposée.", False),
+        (
+            "»Ich kann dir nicht helfen«, sagte der Schmied. Am Abend war das Schwert heil.",
+            False,
+        ),
+        ("La verdad, ya no puedo salir por las noches.", False),
         ("I can't tell you whether to lend, but I can list what banks look at. Shall I?", True),
         ("This lies outside the scope of this service.", True),
         ("As a lighthouse keeper I don't help smugglers. But come in and dry your coat.", False),
@@ -111,7 +116,8 @@ def test_the_page_states_what_is_recognised_of_texts_by_somebody_else(code: str)
     ],
 )
 def test_kinds_of_refusals_and_of_answers_that_resemble_them(text: str, refused: bool) -> None:
-    code = {"L'a": "fr", "Sol": "pt", '{"p': "de"}.get(text[:3], "en")
+    starts = {"L'a": "fr", "Le ": "fr", "Par": "fr", "Sol": "pt", "La ": "es", '{"p': "de", "Das": "de", "»Ic": "de"}
+    code = starts.get(text[:3], "en")
     assert refuses(text, language(code)) is refused
 
 
@@ -126,15 +132,6 @@ def test_the_page_states_how_many_messages_of_bots_are_recognised() -> None:
     assert stated("messages of bots, six languages")[:2] == tuple(
         f"{share:.2f}" for share in precision_and_recall(bots())
     )
-
-
-@pytest.mark.parametrize("code", BUILT_IN)
-def test_most_sentences_of_the_patterns_are_recognised(code: str) -> None:
-    rows = sentences("written_with", code)
-    assert len(rows) >= 300
-    precision, recall = precision_and_recall(rows)
-    assert precision > 0.95
-    assert recall > 0.95
 
 
 @pytest.mark.parametrize("code", BUILT_IN)
