@@ -34,8 +34,8 @@ from pytest_fairness.asking.store import response_key
 from pytest_fairness.options import DEFAULT_STORE, RunSettings
 from pytest_fairness.records import Response
 from pytest_fairness.run import Run
-from pytest_fairness.run.measuring import ItemAnswers, Measurer
-from pytest_fairness.run.results import BaselineComparer
+from pytest_fairness.run.measuring import Measurer
+from pytest_fairness.run.results import Baselines
 
 MOST_MEBIBYTES = 1024
 """Of a run without a baseline."""
@@ -59,10 +59,10 @@ RUNS: dict[str, list[str]] = {
 }
 STAGES = (
     (Run, "plan", "planned"),
-    (ItemAnswers, "of_item", "read"),
+    (Measurer, "answers", "read"),
     (Measurer, "measure", "measured"),
-    (BaselineComparer, "compare", "compared"),
-    (BaselineComparer, "new_baseline", "compared"),
+    (Baselines, "compare", "compared"),
+    (Baselines, "new_baseline", "compared"),
 )
 """Methods of a run's parts, and what the lines call their stage."""
 

@@ -71,7 +71,7 @@ def main() -> None:
 
         def answer() -> None:
             with Run(settings) as run:
-                assert len(run.answers.of_item(item(path), target(run))) == count
+                assert len(run.measurer.answers(item(path), target(run))) == count
 
         def plain() -> None:
             assert len(read(settings.store)) == count
@@ -82,7 +82,7 @@ def main() -> None:
             profiled("asking and reading", answer)
         with Run(settings) as run:
             part = item(path)
-            answers = run.answers.of_item(part, target(run))
+            answers = run.measurer.answers(part, target(run))
             if given.profile:
                 profiled("measuring", lambda: part.audit.measure(part, answers))
             measuring, again = (

@@ -565,14 +565,14 @@ def read_run(folder: Path, probe: str, opened: ExitStack) -> tuple[Run, dict[str
     run = opened.enter_context(Run(RunSettings(root=folder, store=store, target="")))
     items = {item.audit_name: item for item in reversed(items_of(run.load(path)))}
     if (item := next(iter(items.values()))).probe.responses is not None:
-        run.answers.of_item(item, None)
+        run.measurer.answers(item, None)
     return run, items
 
 
 def measuring(recorded: tuple[Run, dict[str, ProbeItem]], audit: str, made: Made | None, size: int) -> float:
     """Return the processor time of measuring an item."""
     run, item = recorded[0], recorded[1][audit]
-    answers = run.answers.of_item(item, None) if made is None else made(np.random.default_rng(size), size)
+    answers = run.measurer.answers(item, None) if made is None else made(np.random.default_rng(size), size)
     began = time.process_time()
     if made is None:
         run.measurer.measure_answers(item, answers, "")
@@ -585,7 +585,9 @@ def comparing(recorded: Sequence[tuple[Run, dict[str, ProbeItem]]], audit: str, 
     """Return the processor time of comparing an item with another run of as many answers from the same models."""
     item = recorded[0][1][audit]
     if made is None:
-        sides = [run.answers.prepared(items[audit], run.answers.of_item(items[audit], None)) for run, items in recorded]
+        sides = [
+            run.measurer.prepared(items[audit], run.measurer.answers(items[audit], None)) for run, items in recorded
+        ]
     else:
         sides = [made(np.random.default_rng(size + number), size) for number in range(2)]
     began = time.process_time()

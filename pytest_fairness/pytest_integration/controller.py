@@ -444,5 +444,5 @@ class RequestTotals:
         if not self.at_the_end()["reused"]:
             return None
         with suppress(FairnessError):
-            return self._run.engines.reuse.oldest_of(key for key, recorded in self._planned.items() if recorded)
+            return self._run.engines.oldest_of(key for key, recorded in self._planned.items() if recorded)
         return None

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import cast
 
@@ -22,6 +21,7 @@ from pytest_fairness.asking.database import this_process
 from pytest_fairness.asking.engine import Engine
 from pytest_fairness.asking.limits import DEFAULT_TIMING
 from pytest_fairness.asking.store import Store, response_key
+from pytest_fairness.backends import chunks_of
 from pytest_fairness.errors import AnswersMissing, FairnessError, ProbeError, RequestFailed, StoreError, TargetError
 from pytest_fairness.languages import Language
 from pytest_fairness.options import RunSettings
@@ -37,6 +37,9 @@ from pytest_fairness.targets.python import Application, CallableTarget
 
 # Engines of a run, one for each target, and the store that they share.
 
+KEYS_AT_ONCE = 4_000
+"""Maximum number of requests' keys that are looked up in one query."""
+
 
 class Engines(Closing):
     """Engines of one process of a run, one for each target.
@@ -48,8 +51,7 @@ class Engines(Closing):
     """
 
     def __init__(self, settings: RunSettings, run: RunId, started: float) -> None:
-        self._settings, self._run = settings, run
-        self.reuse = Reuse(settings, run, started, lambda: self.store)
+        self._settings, self._run, self._started = settings, run, started
         self._owner = uuid.uuid4().hex
         self._engines: dict[int, tuple[Target, Engine]] = {}
 
@@ -61,10 +63,34 @@ class Engines(Closing):
     def engine(self, target: Target) -> Engine:
         """Return the engine of this target; the first call creates the engine."""
         if id(target) not in self._engines:
-            oldest = self.reuse.freshness(target).oldest
+            oldest = self.freshness(target).oldest
             engine = Engine(self.store, target, self._settings, oldest=oldest, owner=self._owner, run=self._run)
             self._engines[id(target)] = target, engine
         return self._engines[id(target)][1]
+
+    def freshness(self, target: Target) -> Freshness:
+        """Return the rule that decides which recorded responses of a target are reused; all processes share it."""
+        settings = self._settings
+        oldest = self._started - settings.max_age_hours * 3600
+        if settings.replay or (getattr(target, "lasting", False) and not settings.fresh):
+            oldest = -math.inf
+        elif settings.fresh or not target.reusable:
+            oldest = math.inf
+        return Freshness(self._run.name, oldest)
+
+    def recorded(self, target: Target, keys: Sequence[str]) -> set[str]:
+        """Return the keys of requests whose recorded response this run reuses; do not create a missing store."""
+        return self.store.recorded(keys, self.freshness(target)) if self._settings.store.exists() else set()
+
+    def oldest_of(self, keys: Iterable[str]) -> float | None:
+        """Return the date of the oldest recorded response to the requests with these keys, in seconds since the epoch.
+
+        The result is `None` if there is no response.
+        """
+        if not self._settings.store.exists():
+            return None
+        found = [self.store.oldest_of(some) for some in chunks_of(keys, KEYS_AT_ONCE)]
+        return min((created for created in found if created is not None), default=None)
 
     @property
     def reuse_needs_replay(self) -> bool:
@@ -105,8 +131,6 @@ class Engines(Closing):
             requests: all requests to this target.
             show_line: function that shows a line to the user.
         """
-        # Deferred, as most runs send no batches.
-
         target.check()
         self.engine(target)  # an engine finds only failures that are recorded after its creation
         sender = BatchSender(
@@ -114,7 +138,7 @@ class Engines(Closing):
             target,
             cast("BatchTarget", target).batch_client(),
             self._settings,
-            fresh=self.reuse.freshness(target),
+            fresh=self.freshness(target),
             run=self._run,
             owner=f"{self._owner}/batches of {target.identity}",
             timing=batches.DEFAULT_BATCH_TIMING,
@@ -158,7 +182,7 @@ class Engines(Closing):
 # Targets of a run: systems under test, judge model and embedding models.
 
 
-class OpenTargets:
+class Targets:
     """Targets of a run; each target object is created at its first use, and no request is sent.
 
     Args:
@@ -408,47 +432,3 @@ def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, engin
         answer if text is None else replace(answer, embedding=vectors[text])
         for answer, text in zip(answers, texts, strict=True)
     ]
-
-
-# Rule that decides which recorded responses a run reuses, and look-ups of these responses.
-
-KEYS_AT_ONCE = 4_000
-"""Maximum number of requests' keys that are looked up in one query."""
-
-
-class Reuse:
-    """Recorded responses that a run reuses.
-
-    Args:
-        settings: the run's settings.
-        run: identifier of the run; all processes of the run use the same identifier.
-        started: start of the run, in seconds since the epoch; all processes of the run use the same number.
-        store: function that returns the store of recorded responses, and creates a store that is missing.
-    """
-
-    def __init__(self, settings: RunSettings, run: RunId, started: float, store: Callable[[], Store]) -> None:
-        self._settings, self._run, self._started, self._store = settings, run, started, store
-
-    def freshness(self, target: Target) -> Freshness:
-        """Return the rule that decides which recorded responses of a target are reused; all processes share it."""
-        settings = self._settings
-        oldest = self._started - settings.max_age_hours * 3600
-        if settings.replay or (getattr(target, "lasting", False) and not settings.fresh):
-            oldest = -math.inf
-        elif settings.fresh or not target.reusable:
-            oldest = math.inf
-        return Freshness(self._run.name, oldest)
-
-    def recorded(self, target: Target, keys: Sequence[str]) -> set[str]:
-        """Return the keys of requests whose recorded response this run reuses; do not create a missing store."""
-        return self._store().recorded(keys, self.freshness(target)) if self._settings.store.exists() else set()
-
-    def oldest_of(self, keys: Iterable[str]) -> float | None:
-        """Return the date of the oldest recorded response to the requests with these keys, in seconds since the epoch.
-
-        The result is `None` if there is no response.
-        """
-        rest, found = iter(keys), []
-        while self._settings.store.exists() and (some := list(islice(rest, KEYS_AT_ONCE))):
-            found.append(self._store().oldest_of(some))
-        return min((created for created in found if created is not None), default=None)

@@ -212,7 +212,7 @@ class Forecaster:
         # `self._run.store` would create a missing store.
         if target is None or not self._run.settings.store.exists():
             return {}
-        return self._run.store.get(keys, fresh or self._run.engines.reuse.freshness(target))
+        return self._run.store.get(keys, fresh or self._run.engines.freshness(target))
 
     def _tokens(
         self, target: Target | None, requests: Mapping[str, Request], new: Sequence[Request]
@@ -286,10 +286,10 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
         If `read` is set, recorded responses are read from the store; all other responses are `STAND_IN`.
         """
         needed.append(_short_keys(keys))
-        if target is not None and (found := list(run.engines.reuse.recorded(target, keys))):
+        if target is not None and (found := list(run.engines.recorded(target, keys))):
             recorded.append(_short_keys(found))
-            oldest.append(run.engines.reuse.oldest_of(found))
-            responses = run.store.get(found, run.engines.reuse.freshness(target)) if read else {}
+            oldest.append(run.engines.oldest_of(found))
+            responses = run.store.get(found, run.engines.freshness(target)) if read else {}
             return [responses.get(key, STAND_IN) for key in keys]
         return [STAND_IN] * len(keys)
 

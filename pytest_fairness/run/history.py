@@ -339,7 +339,7 @@ def _answers(run: Run, probe: Probe, target: str | None, trials: int | None) -> 
             them.
     """
     if probe.responses is not None:
-        return run.answers.classified(probe, kinds.recorded_answers(probe))
+        return run.measurer.classified(probe, kinds.recorded_answers(probe))
     found = recorded(run, probe, target)
     targets = sorted({asked for asked, _, _ in found})
     if len(targets) > 1:
@@ -351,7 +351,7 @@ def _answers(run: Run, probe: Probe, target: str | None, trials: int | None) -> 
     answers = [
         reading.answer(prompt, response, probe.language) for _, prompt, response in found if prompt.trial < draws
     ]
-    return run.answers.classified(probe, probe.follow_ups.measured(answers))
+    return run.measurer.classified(probe, probe.follow_ups.measured(answers))
 
 
 # Balanced sample for fine-tuning: every group gets the same number of recorded answers, from all groups.
@@ -407,7 +407,7 @@ def balanced(run: Run, probe: Probe, recorded: Sequence[tuple[Prompt, Response]]
     requests: dict[Position, Request] = {}
     excluded = {"unusable": 0, "named": 0, "wrong": 0}
     seen = 0
-    answers = run.answers.classified(
+    answers = run.measurer.classified(
         probe, [reading.answer(prompt, response, probe.language) for prompt, response in recorded]
     )
     for (prompt, response), answer in zip(recorded, answers, strict=True):

@@ -40,7 +40,7 @@ from pytest_fairness.records import (
     RowsWithoutGroup,
 )
 from pytest_fairness.resources import Recent
-from pytest_fairness.run.engines import Engines, OpenTargets, embedded, judged, scored, scores_by_text, votes_on
+from pytest_fairness.run.engines import Engines, Targets, embedded, judged, scored, scores_by_text, votes_on
 from pytest_fairness.run.items import KEPT_BY_PROMPT, RECENT, ItemView, ProbeItem, refusal_scorer
 from pytest_fairness.targets.base import Target
 
@@ -50,14 +50,19 @@ ResultT = TypeVar("ResultT", bound=Measurement | Comparison | float)
 
 
 class Measurer:
-    """Measurer of items from their answers.
+    """Source of the answers of items, and measurer of items from their answers.
 
-    Attributes:
-        answers: source of the answers of items, which also prepares answers for audits.
+    Two kinds of answers are kept in memory for the next item: all answers of the last item, if the next item has the
+    same prompts, and up to `KEPT_BY_PROMPT` answers to single prompts of the last item's probe.
     """
 
-    def __init__(self, targets: OpenTargets, engines: Engines, answers: ItemAnswers) -> None:
-        self._targets, self._engines, self.answers = targets, engines, answers
+    def __init__(self, targets: Targets, engines: Engines) -> None:
+        self._targets, self._engines = targets, engines
+        self._last_probe: tuple[Probe, Target] | None = None
+        self._answers_by_prompt: dict[int, tuple[Prompt, Answer]] = {}
+        """Each prompt of the last probe with its answer, by `id(prompt)`; at most `KEPT_BY_PROMPT`."""
+        self._recorded: AnswerFileContent | None = None
+        self._last: tuple[ProbeItem, Target, list[Answer]] | None = None
 
     def measure(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
         """Return the measurement of an item; responses that are not recorded are requested.
@@ -67,12 +72,12 @@ class Measurer:
 
         Raises:
             NotMeasurable: there are too few usable answers.
-            FairnessError: answers are missing; see `ItemAnswers.of_item`.
+            FairnessError: answers are missing; see `answers`.
         """
-        answers = self.answers.of_item(item, target)
+        answers = self.answers(item, target)
         if target is not None:
             return self.measure_answers(item, answers, target.name)
-        content = self.answers.of_file(item.probe)
+        content = self._of_file(item.probe)
         left_out = content.without_group
         try:
             measured = self.measure_answers(item, answers, cast("ResponsesSettings", item.probe.responses).file.name)
@@ -94,69 +99,177 @@ class Measurer:
         Raises:
             NotMeasurable: there are too few usable answers.
         """
-        found = self.stored("measure", item, [answers], Measurement.from_json, lambda: self._measured(item, answers))
-        return ItemMeasurement(item, target, answers, found)
+        key = self.key("measure", item, answers)
+        measurement = self.kept(key, Measurement.from_json)
+        if measurement is None:
+            readable = self.prepared(item, answers)
+            counted = item.audit.counted_answers(item, answers)
+            try:
+                measurement = item.audit.measure(item, readable)
+            except NotMeasurable as error:
+                error.args = (_with_causes(error, counted),)
+                raise
+            measurement = replace(measurement, details=_with_notes(item, measurement.details, counted, readable))
+            concerns = answer_checks.concerns(item.audit, item, counted, measurement)
+            measurement = self.keep(key, replace(measurement, concerns=concerns))
+        return ItemMeasurement(item, target, answers, measurement)
 
-    def stored(
-        self,
-        what: str,
-        item: ProbeItem,
-        runs: Sequence[Sequence[Answer]],
-        from_json: Callable[[Json], ResultT],
-        compute: Callable[[], ResultT],
-    ) -> ResultT:
-        """Return the stored result of a computation; without a stored result, compute and store the result.
+    def key(self, what: str, item: ProbeItem, *runs: Sequence[Answer]) -> str | None:
+        """Return the key under which the store keeps a result; `None` if it keeps no results of the item's audit.
 
-        Results of the audit `score` are not stored, because a scorer that fails on a text may succeed in the next run.
+        Results of the audit `score` are not kept, because a scorer that fails on a text may succeed in the next run.
 
         Args:
             what: name of the computation.
-            runs: answers of one run, or of the two runs that are compared.
-            from_json: function that converts the stored JSON to the result.
-            compute: function that computes the result; if it raises an error, nothing is stored.
+            *runs: answers of one run, or of the two runs that are compared.
         """
         preparation = item.models.preparation
         if preparation is not None and preparation.gives == "score":
-            return compute()
+            return None
         embedder = self._targets.embedder(item)
-        key = measurement_key(what, item, *runs, embedder=None if embedder is None else embedder.identity)
-        kept = self._engines.store.cache.get(key, from_json)
-        if kept is not None:
-            return kept
-        found = compute()
-        self._engines.store.cache.put(key, found if isinstance(found, float) else found.to_json())
+        return measurement_key(what, item, *runs, embedder=None if embedder is None else embedder.identity)
+
+    def kept(self, key: str | None, read: Callable[[Json], ResultT]) -> ResultT | None:
+        """Return the result that the store keeps under a key, converted by the function `read`."""
+        return None if key is None else self._engines.store.cache.get(key, read)
+
+    def keep(self, key: str | None, found: ResultT) -> ResultT:
+        """Store a result under a key, and return the result."""
+        if key is not None:
+            self._engines.store.cache.put(key, found if isinstance(found, float) else found.to_json())
         return found
 
-    def _measured(self, item: ProbeItem, answers: Sequence[Answer]) -> Measurement:
-        readable = self.answers.prepared(item, answers)
-        counted = item.audit.counted_answers(item, answers)
-        try:
-            measurement = item.audit.measure(item, readable)
-        except NotMeasurable as error:
-            failed, unread = answer_checks.failed_requests(counted), answer_checks.unread_reasons(counted)
-            causes = (
-                [f"Unreadable answers: {', '.join(f'{why} ({count})' for why, count in unread.items())}"]
-                if unread
-                else []
-            )
-            causes += [failed.message] if failed is not None else []
-            if causes:
-                error.args = (f"{str(error).rstrip('.')}. {'. '.join(causes)}.",)
-            raise
-        details = dict(measurement.details)
-        if thoughts := sum(bool(answer.thoughts) for answer in counted):
-            details["thoughts"] = {"answers": thoughts, "of": len(counted)}
-        if blocked := answer_checks.blocked(item, counted):
-            details["blocked"] = {group: count for group, (count, _) in blocked.items()}
-        if unread := answer_checks.unread_reasons(counted):
-            details["unread_reasons"] = unread
-            details["unread_by_group"] = answer_checks.unread_by_group(item, counted)
-        if (cut := answer_checks.truncated(item.probe, counted))["answers"]:
-            details["truncated"] = cut
-        if (moved := paraphrase_noise(item, readable)) is not None:
-            details["paraphrases"] = moved
-        measurement = replace(measurement, details=details)
-        return replace(measurement, concerns=answer_checks.concerns(item.audit, item, counted, measurement))
+    def answers(self, item: ProbeItem, target: Target | None) -> list[Answer]:
+        """Return the answers from which an item is measured; responses that are not recorded are requested.
+
+        Args:
+            target: the system under test; `None` if the answers are in the probe's `responses:` file.
+
+        Raises:
+            ModelError: the model that scores answers cannot be used; no request was sent.
+            TargetError: the embedding model does not exist; no request was sent.
+            FairnessError: no answer is available, because no response is recorded for a replay, the run gave up on the
+                target, or every request failed.
+        """
+        item.models.require()
+        self._targets.embedder(item)
+        if target is None:
+            return self.classified(item.probe, list(item.select_own(self._of_file(item.probe).answers)))
+        if self._last is not None:
+            other, asked, answers = self._last
+            if asked is target and _have_same_prompts(item, other):
+                return answers
+            # Freed before the next answers are read, so that only one item's answers are in memory.
+            del answers
+            self._last = None
+        answers = with_follow_ups(self._first_answers(item, target), item.probe, target, self._engines)
+        answers = self.classified(item.probe, item.probe.follow_ups.measured(answers))
+        self._last = item, target, answers
+        return answers
+
+    def classified(self, probe: Probe, answers: list[Answer]) -> list[Answer]:
+        """Return the answers with the choices or refusals that a judge model or scorer finds.
+
+        If the probe uses neither a judge model nor a scorer, the answers are returned unchanged.
+
+        Raises:
+            ModelError: the scorer cannot be used.
+            FairnessError: no classification is available.
+        """
+        if probe.reading.judge_votes:
+            self._targets.require_judge(probe)
+            judge = cast("Target", self._targets.judge)
+            if probe.reading.judging is not None:
+                return judged(answers, probe.reading.judging, probe.language, judge, self._engines)
+            return classified_by_judge(answers, probe, judge, self._engines)
+        if probe.reading.refusals.by == "scorer":
+            return classified_by_scorer(answers, probe, self._engines.store)
+        return answers
+
+    def _of_file(self, probe: Probe) -> AnswerFileContent:
+        """Return the content of the probe's `responses:` files; the files of the last probe are not read again.
+
+        Raises:
+            ProbeError: a file is invalid, or lacks answers that the probe needs.
+        """
+        if self._recorded is None or self._recorded.probe is not probe:
+            self._recorded = None  # freed before the next answers are read
+            reader = kinds.reader(probe)
+            answers = reader.answers()
+            mask = partial(anonymizer(probe).masked, mask=MASK) if isinstance(probe, GenerationProbe) else str
+            strata = () if probe.responses is None else probe.responses.strata
+            confounders = confounding.confounders(reader.other_columns, strata, mask)
+            self._recorded = AnswerFileContent(probe, answers, reader.without_group, confounders)
+        return self._recorded
+
+    def prepared(self, item: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
+        """Return the answers prepared for the item's audit: scored, embedded, or unchanged if the audit has no model.
+
+        Raises:
+            ModelError: the model that scores answers cannot be loaded.
+            FairnessError: the embedding model does not exist, or gave no embedding for a text.
+        """
+        embedder = self._targets.embedder(item)
+        if embedder is not None:
+            return embedded(item, answers, embedder, self._engines)
+        return scored(item, answers, self._engines.store)
+
+    def forget(self) -> None:
+        """Free the answers in memory."""
+        self._last = self._last_probe = None
+        self._answers_by_prompt.clear()
+
+    def _first_answers(self, item: ProbeItem, target: Target) -> list[Answer]:
+        """Return the answers to all prompts except follow-up prompts; responses are parsed in slices to save memory."""
+        if self._last_probe is None or self._last_probe[0] is not item.probe or self._last_probe[1] is not target:
+            self._last_probe = item.probe, target
+            self._answers_by_prompt.clear()
+        known = self._answers_by_prompt
+        answers: list[Answer] = []
+        failures: list[FairnessError] = []
+        for prompts in chunks_of(item.prompts(), READ_AT_ONCE):
+            if not answers and len(prompts) == READ_AT_ONCE:
+                self._engines.plan(target, item.requests())
+            unread = [prompt for prompt in prompts if id(prompt) not in known]
+            responses = self._engines.ask(target, [prompt.request for prompt in unread]) if unread else []
+            found = dict(zip(map(id, unread), read_all(unread, responses, item.probe.language), strict=True))
+            answers += [found[id(prompt)] if id(prompt) in found else known[id(prompt)][1] for prompt in prompts]
+            failures += [response for response in responses if isinstance(response, FairnessError)]
+            for prompt in unread[: KEPT_BY_PROMPT - len(known)]:
+                if found[id(prompt)].error is None:  # a failed request may be answered by another process
+                    known[id(prompt)] = prompt, found[id(prompt)]
+        if failures and len(failures) == len(answers):
+            several = f"none of {len(failures)} requests got an answer; the first error"
+            single = "the only request got no answer"
+            raise AnswersMissing(f"{several if len(failures) > 1 else single}: {failures[0]}")
+        return answers
+
+
+def _with_causes(error: NotMeasurable, counted: Sequence[Answer]) -> str:
+    """Return the error's text with the reasons of unreadable answers and of failed requests."""
+    failed, unread = answer_checks.failed_requests(counted), answer_checks.unread_reasons(counted)
+    causes = [f"Unreadable answers: {', '.join(f'{why} ({count})' for why, count in unread.items())}"] if unread else []
+    causes += [failed.message] if failed is not None else []
+    return f"{str(error).rstrip('.')}. {'. '.join(causes)}." if causes else str(error)
+
+
+def _with_notes(
+    item: ProbeItem, details: Mapping[str, Json], counted: Sequence[Answer], readable: Sequence[Answer]
+) -> dict[str, Json]:
+    """Return the details of a measurement with numbers about its answers that no audit counts itself."""
+    noted = dict(details)
+    if thoughts := sum(bool(answer.thoughts) for answer in counted):
+        noted["thoughts"] = {"answers": thoughts, "of": len(counted)}
+    if blocked := answer_checks.blocked(item, counted):
+        noted["blocked"] = {group: count for group, (count, _) in blocked.items()}
+    if unread := answer_checks.unread_reasons(counted):
+        noted["unread_reasons"] = unread
+        noted["unread_by_group"] = answer_checks.unread_by_group(item, counted)
+    if (cut := answer_checks.truncated(item.probe, counted))["answers"]:
+        noted["truncated"] = cut
+    if (moved := paraphrase_noise(item, readable)) is not None:
+        noted["paraphrases"] = moved
+    return noted
 
 
 def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGroup) -> ItemMeasurement:
@@ -370,127 +483,6 @@ class AnswerFileContent:
     answers: list[Answer]
     without_group: RowsWithoutGroup | None
     confounders: Sequence[Confounder]
-
-
-class ItemAnswers:
-    """Source of the answers of a run's items.
-
-    Two kinds of answers are kept in memory for the next item: all answers of the last item, if the next item has the
-    same prompts, and up to `KEPT_BY_PROMPT` answers to single prompts of the last item's probe.
-    """
-
-    def __init__(self, targets: OpenTargets, engines: Engines) -> None:
-        self._targets, self._engines = targets, engines
-        self._last_probe: tuple[Probe, Target] | None = None
-        self._answers_by_prompt: dict[int, tuple[Prompt, Answer]] = {}
-        """Each prompt of the last probe with its answer, by `id(prompt)`; at most `KEPT_BY_PROMPT`."""
-        self._recorded: AnswerFileContent | None = None
-        self._last: tuple[ProbeItem, Target, list[Answer]] | None = None
-
-    def of_item(self, item: ProbeItem, target: Target | None) -> list[Answer]:
-        """Return the answers from which an item is measured; responses that are not recorded are requested.
-
-        Args:
-            target: the system under test; `None` if the answers are in the probe's `responses:` file.
-
-        Raises:
-            ModelError: the model that scores answers cannot be used; no request was sent.
-            TargetError: the embedding model does not exist; no request was sent.
-            FairnessError: no answer is available, because no response is recorded for a replay, the run gave up on the
-                target, or every request failed.
-        """
-        item.models.require()
-        self._targets.embedder(item)
-        if target is None:
-            return self.classified(item.probe, list(item.select_own(self.of_file(item.probe).answers)))
-        if self._last is not None:
-            other, asked, answers = self._last
-            if asked is target and _have_same_prompts(item, other):
-                return answers
-            # Freed before the next answers are read, so that only one item's answers are in memory.
-            del answers
-            self._last = None
-        answers = with_follow_ups(self._first_answers(item, target), item.probe, target, self._engines)
-        answers = self.classified(item.probe, item.probe.follow_ups.measured(answers))
-        self._last = item, target, answers
-        return answers
-
-    def classified(self, probe: Probe, answers: list[Answer]) -> list[Answer]:
-        """Return the answers with the choices or refusals that a judge model or scorer finds.
-
-        If the probe uses neither a judge model nor a scorer, the answers are returned unchanged.
-
-        Raises:
-            ModelError: the scorer cannot be used.
-            FairnessError: no classification is available.
-        """
-        if probe.reading.judge_votes:
-            self._targets.require_judge(probe)
-            judge = cast("Target", self._targets.judge)
-            if probe.reading.judging is not None:
-                return judged(answers, probe.reading.judging, probe.language, judge, self._engines)
-            return classified_by_judge(answers, probe, judge, self._engines)
-        if probe.reading.refusals.by == "scorer":
-            return classified_by_scorer(answers, probe, self._engines.store)
-        return answers
-
-    def of_file(self, probe: Probe) -> AnswerFileContent:
-        """Return the content of the probe's `responses:` files; the files of the last probe are not read again.
-
-        Raises:
-            ProbeError: a file is invalid, or lacks answers that the probe needs.
-        """
-        if self._recorded is None or self._recorded.probe is not probe:
-            self._recorded = None  # freed before the next answers are read
-            reader = kinds.reader(probe)
-            answers = reader.answers()
-            mask = partial(anonymizer(probe).masked, mask=MASK) if isinstance(probe, GenerationProbe) else str
-            strata = () if probe.responses is None else probe.responses.strata
-            confounders = confounding.confounders(reader.other_columns, strata, mask)
-            self._recorded = AnswerFileContent(probe, answers, reader.without_group, confounders)
-        return self._recorded
-
-    def prepared(self, item: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
-        """Return the answers prepared for the item's audit: scored, embedded, or unchanged if the audit has no model.
-
-        Raises:
-            ModelError: the model that scores answers cannot be loaded.
-            FairnessError: the embedding model does not exist, or gave no embedding for a text.
-        """
-        embedder = self._targets.embedder(item)
-        if embedder is not None:
-            return embedded(item, answers, embedder, self._engines)
-        return scored(item, answers, self._engines.store)
-
-    def forget(self) -> None:
-        """Free the answers in memory."""
-        self._last = self._last_probe = None
-        self._answers_by_prompt.clear()
-
-    def _first_answers(self, item: ProbeItem, target: Target) -> list[Answer]:
-        """Return the answers to all prompts except follow-up prompts; responses are parsed in slices to save memory."""
-        if self._last_probe is None or self._last_probe[0] is not item.probe or self._last_probe[1] is not target:
-            self._last_probe = item.probe, target
-            self._answers_by_prompt.clear()
-        known = self._answers_by_prompt
-        answers: list[Answer] = []
-        failures: list[FairnessError] = []
-        for prompts in chunks_of(item.prompts(), READ_AT_ONCE):
-            if not answers and len(prompts) == READ_AT_ONCE:
-                self._engines.plan(target, item.requests())
-            unread = [prompt for prompt in prompts if id(prompt) not in known]
-            responses = self._engines.ask(target, [prompt.request for prompt in unread]) if unread else []
-            found = dict(zip(map(id, unread), read_all(unread, responses, item.probe.language), strict=True))
-            answers += [found[id(prompt)] if id(prompt) in found else known[id(prompt)][1] for prompt in prompts]
-            failures += [response for response in responses if isinstance(response, FairnessError)]
-            for prompt in unread[: KEPT_BY_PROMPT - len(known)]:
-                if found[id(prompt)].error is None:  # a failed request may be answered by another process
-                    known[id(prompt)] = prompt, found[id(prompt)]
-        if failures and len(failures) == len(answers):
-            several = f"none of {len(failures)} requests got an answer; the first error"
-            single = "the only request got no answer"
-            raise AnswersMissing(f"{several if len(failures) > 1 else single}: {failures[0]}")
-        return answers
 
 
 def _have_same_prompts(item: ProbeItem, other: ProbeItem) -> bool:

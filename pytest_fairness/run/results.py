@@ -301,7 +301,7 @@ class BaselineComparison:
     new: bool = False
 
 
-class BaselineComparer:
+class Baselines:
     """Comparer of measurements with the baselines in a folder.
 
     Args:
@@ -371,7 +371,7 @@ class BaselineComparer:
             sampling=item.probe.sampling.to_json() if item.asks else {},
             fingerprint=fingerprints(item.fingerprint),
             date=datetime.fromtimestamp(self._started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            run_to_run=measuring.run_to_run_noise(item, self._measurer.answers.prepared(item, measured.answers)),
+            run_to_run=measuring.run_to_run_noise(item, self._measurer.prepared(item, measured.answers)),
             measured_by=measured_by(item),
             served=measured.served,
             file=display_path(item.file, self._root),
@@ -417,14 +417,15 @@ class BaselineComparer:
         if not answers:
             return entry, None
 
-        def value() -> float:
-            return float(item.audit.value(item, self._measurer.answers.prepared(item, answers)))
-
+        measurer = self._measurer
+        key = measurer.key("value", item, answers)
         try:
-            own = self._measurer.stored("value", item, [answers], float, value)
+            own = measurer.kept(key, float)
+            if own is None:
+                own = measurer.keep(key, float(item.audit.value(item, measurer.prepared(item, answers))))
             if not measured_alike(item, entry):
                 # Answers that were unread then may be read now.
-                measured = self._measurer.measure_answers(item, answers, entry.target).measurement
+                measured = measurer.measure_answers(item, answers, entry.target).measurement
                 entry = replace(entry, n=dict(measured.n), missing=dict(measured.missing))
         except NotMeasurable as error:
             reason = str(error).removesuffix(".")
@@ -457,17 +458,17 @@ class BaselineComparer:
             why = f"{answers_path.name} is absent, as git ignores it ({pattern})"
             return replace(found, details={"answers_not_compared": why}) if pattern else found
 
-        def comparison() -> Comparison:
-            require_same_judge(measured.answers, answers)
-            runs = (self._measurer.answers.prepared(item, each) for each in (measured.answers, answers))
+        key = self._measurer.key("compare", item, measured.answers, answers)
+        if (kept := self._measurer.kept(key, Comparison.from_json)) is not None:
+            return kept
+        require_same_judge(measured.answers, answers)
+        try:
+            runs = (self._measurer.prepared(item, each) for each in (measured.answers, answers))
             found = item.audit.compare(item, *runs)
             if digest(answers) == digest(measured.answers):
-                return _without_change(found)
+                return self._measurer.keep(key, _without_change(found))
             counted = (measured.counted_answers, item.audit.counted_answers(item, answers))
-            return replace(found, shared_changes=shared_changes(item, *counted))
-
-        try:
-            return self._measurer.stored("compare", item, [measured.answers, answers], Comparison.from_json, comparison)
+            return self._measurer.keep(key, replace(found, shared_changes=shared_changes(item, *counted)))
         except NotMeasurable as error:
             found = by_value()
             return replace(found, details={**found.details, "answers_not_compared": str(error).rstrip(".")})

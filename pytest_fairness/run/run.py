@@ -27,10 +27,9 @@ from pytest_fairness.records import Answer, Json, Measurement, Prompt, VerdictNa
 from pytest_fairness.reports.tables import DataTable, word_table
 from pytest_fairness.resources import Closing, Recent
 from pytest_fairness.run import variants
-from pytest_fairness.run.engines import Engines, OpenTargets
+from pytest_fairness.run.engines import Engines, Targets
 from pytest_fairness.run.items import RECENT, ItemView, ProbeItem, items_of, table_of
 from pytest_fairness.run.measuring import (
-    ItemAnswers,
     ItemMeasurement,
     Measurer,
     plain_settings,
@@ -38,7 +37,7 @@ from pytest_fairness.run.measuring import (
     read_all,
     with_follow_ups,
 )
-from pytest_fairness.run.results import BaselineComparer, BaselineComparison, in_written_words, verdict_on
+from pytest_fairness.run.results import BaselineComparison, Baselines, in_written_words, verdict_on
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.python import Application
 
@@ -73,11 +72,10 @@ class Run(Closing):
         self.started = time.time() if started is None else started
         self.backend = Backend(settings.backend)
         self.id = RunId(*run) if run else RunId.new(settings.run_name)
-        self.targets = OpenTargets(settings, addresses or {})
+        self.targets = Targets(settings, addresses or {})
         self.engines = Engines(settings, self.id, self.started)
-        self.answers = ItemAnswers(self.targets, self.engines)
-        self.measurer = Measurer(self.targets, self.engines, self.answers)
-        self.baselines = BaselineComparer(settings, self.started, self.measurer)
+        self.measurer = Measurer(self.targets, self.engines)
+        self.baselines = Baselines(settings, self.started, self.measurer)
         self.earlier_results = EarlierResults(self.engines, self.baselines)
 
     @property
@@ -142,46 +140,26 @@ class Run(Closing):
 
         Raises:
             NotMeasurable: there are too few usable answers.
-            FairnessError: answers are missing (see `ItemAnswers.of_item`), or the baseline cannot be read.
+            FairnessError: answers are missing (see `Measurer.answers`), or the baseline cannot be read.
         """
-        if rebaseline:
-            measured = self._with_placebo(item.analyses[-1], target)
-            compared = self.baselines.new_baseline(measured)
-        else:
-            measured, compared = self._measured_and_compared(item, target)
-        return variants.with_variants(self.measurer, measured, target), compared
+        analyses = iter(item.analyses[-1:] if rebaseline else item.analyses)
+        while True:
+            analysis = next(analyses)
+            try:
+                measured = variants.with_placebo(self.measurer, self.measurer.measure(analysis, target), target)
+            except NotMeasurable as error:
+                if error.permanent or analysis.final_analysis:
+                    raise
+                continue  # a later analysis has more usable answers
+            compared = self.baselines.new_baseline(measured) if rebaseline else self.baselines.compare(measured)
+            if analysis.final_analysis or verdict_on(measured, compared).name is not VerdictName.INCONCLUSIVE:
+                return variants.with_variants(self.measurer, measured, target), compared
+            del measured, compared  # their answers are freed before the next analysis needs memory
 
     def measure(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
         """Return the measurement of an item at its final analysis, with its placebo and variants but no comparison."""
-        return variants.with_variants(self.measurer, self._with_placebo(item.analyses[-1], target), target)
-
-    def _with_placebo(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
-        return variants.with_placebo(self.measurer, self.measurer.measure(item, target), target)
-
-    def _measured_and_compared(
-        self, item: ProbeItem, target: Target | None
-    ) -> tuple[ItemMeasurement, BaselineComparison]:
-        for analysis in item.analyses[:-1]:
-            if (decided := self._decided(analysis, target)) is not None:
-                return decided
-        measured = self._with_placebo(item.analyses[-1], target)
-        return measured, self.baselines.compare(measured)
-
-    def _decided(self, analysis: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison] | None:
-        """Return the measurement and comparison of an interim analysis; `None` if a later analysis must decide.
-
-        A later analysis must decide if the verdict is inconclusive, or if the item has too few usable answers so far.
-        The answers are freed when the method returns `None`, before the next analysis needs memory.
-        """
-        try:
-            measured = self._with_placebo(analysis, target)
-        except NotMeasurable as error:
-            if error.permanent:
-                raise
-            return None
-        compared = self.baselines.compare(measured)
-        is_open = verdict_on(measured, compared).name is VerdictName.INCONCLUSIVE
-        return None if is_open else (measured, compared)
+        measured = self.measurer.measure(item.analyses[-1], target)
+        return variants.with_variants(self.measurer, variants.with_placebo(self.measurer, measured, target), target)
 
     def stop(self, grace: float = DEFAULT_TIMING.stop_grace) -> None:
         """Store results for later runs, stop sending requests from this process, and free the answers in memory.
@@ -191,7 +169,7 @@ class Run(Closing):
         """
         self.earlier_results.store()
         RECENT.forget()
-        self.answers.forget()
+        self.measurer.forget()
         self.baselines.forget()
         self.engines.stop(grace)
 
@@ -447,7 +425,7 @@ def _audited(
 def _recorded_answers(settings: RunSettings, target: str | Application | Target, item: ProbeItem) -> Sequence[Answer]:
     """Return the answers of an item, from the store or from its probe's answer file; send no requests."""
     with Run(replace(settings, fresh=False, replay=True)) as run:
-        return run.answers.of_item(item, run.targets.from_value(target, _name_of(target)) if item.asks else None)
+        return run.measurer.answers(item, run.targets.from_value(target, _name_of(target)) if item.asks else None)
 
 
 # Results that earlier runs stored; an item with the same inputs has the same result, and is not measured again.
@@ -493,7 +471,7 @@ class EarlierResults:
     a scorer, a judge model or an audit of another package, is measured in every run.
     """
 
-    def __init__(self, engines: Engines, baselines: BaselineComparer) -> None:
+    def __init__(self, engines: Engines, baselines: Baselines) -> None:
         self._engines, self._baselines = engines, baselines
         self._last: _ProbeResults | None = None
         self._missing: tuple[str, str] | None = None

@@ -218,13 +218,12 @@ def _comparison(
     If the answers cannot be compared (for example, too few records are in both runs), the values are compared.
     """
     item = current.item
-
-    def compare() -> Comparison:
-        runs = (measurer.answers.prepared(item, answers) for answers in (current_answers, baseline_answers))
-        return item.audit.compare(item, *runs)
-
+    key = measurer.key("variant", item, current_answers, baseline_answers)
+    if (kept := measurer.kept(key, Comparison.from_json)) is not None:
+        return kept
     try:
-        return measurer.stored("variant", item, [current_answers, baseline_answers], Comparison.from_json, compare)
+        runs = (measurer.prepared(item, answers) for answers in (current_answers, baseline_answers))
+        return measurer.keep(key, item.audit.compare(item, *runs))
     except (NotMeasurable, BaselineStale):
         other = baseline.measurement
         return item.audit.compare_values(current.measurement, other.value, other.standard_error, from_answers=False)

@@ -14,7 +14,7 @@ from pytest_fairness.baselines.files import update_baseline
 from pytest_fairness.options import RunSettings
 from pytest_fairness.run import ProbeItem, Run, items_of, variants
 from pytest_fairness.run.measuring import KEPT_ANSWERS
-from pytest_fairness.run.results import BaselineComparer, row_from
+from pytest_fairness.run.results import Baselines, row_from
 from tests.support.projects import PROBE, Project
 
 TWO_AUDITS = PROBE + "  jsd: {}\n"
@@ -51,16 +51,16 @@ def test_items_of_the_same_questions_share_their_answers(run: Run, tmp_path: Pat
         kim, lou, divergence = (
             parts(tmp_path)[name] for name in ("refusals[name=Kim]", "refusals[name=Lou]", "jsd[name=Lou]")
         )
-        first, second = run.answers.of_item(kim, target), run.answers.of_item(lou, target)
+        first, second = run.measurer.answers(kim, target), run.measurer.answers(lou, target)
         assert {answer.labels["name"] for answer in second} == {"Alex", "Lou"}
         assert first is not second
         same = parts(tmp_path)
-        assert run.answers.of_item(same["refusals[name=Lou]"], target) is run.answers.of_item(
+        assert run.measurer.answers(same["refusals[name=Lou]"], target) is run.measurer.answers(
             same["jsd[name=Lou]"], target
         )
-        assert len(run.answers.of_item(divergence, target)) == 20
+        assert len(run.measurer.answers(divergence, target)) == 20
         fewer = replace(same["jsd[name=Lou]"], trials=5)
-        assert len(run.answers.of_item(fewer, target)) == 10
+        assert len(run.measurer.answers(fewer, target)) == 10
 
 
 def test_a_baseline_is_read_once_for_the_items_of_its_probe(
@@ -90,7 +90,7 @@ def test_a_baseline_is_read_once_for_the_items_of_its_probe(
         reads.clear()
         assert run.baselines.compare(measured[0]).answers[0].text == "A lamp."
         assert len(reads) == 1
-        small_memory = BaselineComparer(run.settings, run.started, run.measurer, most_kept=10)
+        small_memory = Baselines(run.settings, run.started, run.measurer, most_kept=10)
         again = [small_memory.compare(each).comparison for each in measured]
         assert len(reads) == 3
         assert again[0] == run.baselines.compare(measured[0]).comparison

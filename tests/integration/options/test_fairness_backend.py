@@ -62,7 +62,7 @@ def measured(folder: Path, backend: Any) -> list[dict[str, Any]]:
     with Run(RunSettings(root=folder, store=folder / f"{backend}.sqlite", target="", backend=backend)) as run:
         found: list[Measurement] = []
         for item in items_of(run.load(folder / "texts.yaml")):
-            answers = run.answers.of_item(item, None)
+            answers = run.measurer.answers(item, None)
             found.append(run.measurer.measure_answers(item, answers, "").measurement)
         statuses = [(answer.text, answer.content, answer.status.value, dict(answer.labels)) for answer in answers]
     assert backends.Backend.current is None
