@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
-from importlib import import_module
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.records import Json
@@ -70,25 +67,21 @@ class DataTable:
         return f"<DataTable of {len(self)} rows: {', '.join(column.name for column in self.columns)}>"
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the table as a pandas data frame with nullable types.
+        """Return the table as a pandas data frame with nullable types."""
+        import pandas as pd
 
-        Raises:
-            FairnessError: pandas is not installed.
-        """
-        pandas = _imported("pandas", "a data frame")
-        values = {
-            column.name: pandas.array(self._values(column), dtype=PANDAS_TYPES[column.type]) for column in self.columns
-        }
-        frame: pd.DataFrame = pandas.DataFrame(values)
-        return frame
+        names = [column.name for column in self.columns]
+        frame = pd.DataFrame([*self.rows], columns=names, dtype=object)
+        return frame.astype({column.name: PANDAS_TYPES[column.type] for column in self.columns})
 
     def to_csv(self) -> str:
         """Return the table as CSV; text that a spreadsheet would read as a formula begins with an apostrophe."""
-        return as_csv([column.name for column in self.columns], self._cells())
+        names = [column.name for column in self.columns]
+        return as_csv(names, [[row[name] for name in names] for row in self.rows])
 
     def to_latex(self) -> str:
         """Return the table as a LaTeX `tabular` (if it is long, a `longtable`) for the packages array and booktabs."""
-        return as_latex(*self._for_paper())
+        return _as_latex(self._for_paper())
 
     def write(self, path: str | Path) -> None:
         """Write the table to a file in the format of its suffix (`.csv`, `.parquet` or `.tex`); create missing folders.
@@ -111,37 +104,27 @@ class DataTable:
             raise FairnessError(f"{path}: cannot be written ({error.strerror or error}). Name another file.") from error
 
     def _repr_html_(self) -> str:
-        return as_html(*self._for_paper())
+        frame = self._for_paper()
+        return as_html([*frame.columns], frame.to_numpy().tolist())
 
-    def _for_paper(self) -> tuple[list[str], list[list[str]]]:
-        """Return the headings and cells of the columns for a paper, without columns that are empty in every row."""
-        columns = [
-            (heading, cells)
-            for heading, text in self.paper_columns
-            if any(cells := [text(row) for row in self.rows]) or not self.rows
-        ]
-        return [heading for heading, _ in columns], [
-            list(row) for row in zip(*(cells for _, cells in columns), strict=True)
-        ]
+    def _for_paper(self) -> pd.DataFrame:
+        """Return the texts of the columns for a paper, without columns that are empty in every row."""
+        import pandas as pd
 
-    def _values(self, column: Column) -> list[Cell]:
-        return [row[column.name] for row in self.rows]
-
-    def _cells(self) -> list[list[Cell]]:
-        return [[row[column.name] for column in self.columns] for row in self.rows]
+        columns = {heading: [text(row) for row in self.rows] for heading, text in self.paper_columns}
+        return pd.DataFrame(
+            {heading: cells for heading, cells in columns.items() if any(cells) or not self.rows}, dtype=object
+        )
 
     def _parquet(self) -> bytes:
-        pyarrow = _imported("pyarrow", "a Parquet file")
-        # Made from a data frame, so that pandas restores the nullable types when it reads the file.
-        table = pyarrow.Table.from_pandas(self.to_pandas(), preserve_index=False)
-        fields = [
+        import pyarrow as pa
+
+        frame = self.to_pandas()
+        described = [
             field.with_metadata({"description": column.meaning})
-            for field, column in zip(table.schema, self.columns, strict=True)
+            for field, column in zip(pa.Schema.from_pandas(frame), self.columns, strict=True)
         ]
-        file = io.BytesIO()
-        described = table.cast(pyarrow.schema(fields, metadata=table.schema.metadata))
-        import_module("pyarrow.parquet").write_table(described, file)
-        return file.getvalue()
+        return frame.to_parquet(index=False, schema=pa.schema(described))
 
 
 def require_writable(path: Path) -> None:
@@ -153,19 +136,11 @@ def require_writable(path: Path) -> None:
     suffix = path.suffix.lower()
     if suffix not in (".csv", ".parquet", ".tex"):
         raise FairnessError(f"{path}: the suffix selects the format of a table and must be .csv, .parquet or .tex.")
-    if suffix == ".parquet":
-        for package in ("pandas", "pyarrow"):
-            _imported(package, "a Parquet file")
-
-
-def _imported(package: str, needed_for: str) -> Any:
-    try:
-        return import_module(package)
-    except ImportError as error:
+    if suffix == ".parquet" and find_spec("pyarrow") is None:
         raise FairnessError(
-            f"{needed_for} needs the package {package}, which is not installed. Install the extra `tables`: "
+            f"{path}: a Parquet file needs the package pyarrow, which is not installed. Install the extra `tables`: "
             'pip install "pytest-fairness[tables]"'
-        ) from error
+        )
 
 
 # Table of measurements: one row for each item of a report document.
@@ -360,177 +335,72 @@ def _texts(row: Row, group: str) -> str:
     return f"{row[f'texts_{group}']} ({share:.0%})" if isinstance(share, float) else ""
 
 
-# Tables as LaTeX for the packages array and booktabs.
+# What pandas does not do: tables for an article's page, cells that a spreadsheet does not run, cells of one line.
 
 LONG = 40
-"""Minimum number of rows of a table that may be broken over several pages."""
-WIDTH = 345
-"""Width of an article's text in points."""
-SIZES = {"footnotesize": 82, "scriptsize": 93}
-"""Font sizes, the larger first, with the number of characters on a line of the width `WIDTH`."""
-LAYOUTS = (("footnotesize", 3, True), ("scriptsize", 3, True), ("scriptsize", 2, False))
-"""Layouts in the order in which they are tried: font size, half the space between two columns in points (`tabcolsep`),
-and whether lines are never broken inside intervals."""
-
-_INTERVAL = re.compile(r"(\[[-+\d][^\]]*\])")
-_BREAKS = re.compile(r"(?<=[_=\[])(?=[A-Za-z])")
-"""Positions inside a name at which a column with line breaks may break the line: `jsd[race=Black]`."""
-_HYPHENS = re.compile(r"(?<=[A-Za-z]-)(?=[A-Za-z])")
-"""Positions at which LaTeX breaks lines by itself: `Middle-Eastern`."""
-
-_ESCAPES = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "^": r"\textasciicircum{}",
-        "~": r"\textasciitilde{}",
-        "<": r"\textless{}",
-        ">": r"\textgreater{}",
-        "|": r"\textbar{}",
-        '"': r"\textquotedbl{}",
-        "`": r"\textasciigrave{}",
-        "−": "-",
-        "²": r"\textsuperscript{2}",
-        "₂": r"\textsubscript{2}",
-        "η": r"$\eta$",
-        **{character: f"\\{character}" for character in "&%$#_{}"},
-    }
-)
-
-
-def as_latex(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return rows of plain text as a LaTeX table; every heading and cell is escaped.
-
-    The font size and the columns with line breaks are chosen so that the table fits the width of an article's page.
-    """
-    long = len(rows) >= LONG
-    environment = "longtable" if long else "tabular"
-    needed = r"\usepackage{array,booktabs,longtable}" if long else r"\usepackage{array,booktabs}"
-    cells = list(zip(columns, *rows, strict=True))
-    (size, space, keeps), widths = _layout(cells)
-    wraps = any(width < max(map(len, column)) for width, column in zip(widths, cells, strict=True))
-    # The columns fill the line: characters differ in width, so that columns of their natural width may be too wide.
-    scale = max(1.0, _room(size, space, len(cells)) / sum(widths))
-    alignments = [
-        rf">{{\raggedright\arraybackslash}}p{{{scale * width / SIZES[size]:.3f}\linewidth}}" if wraps else "l"
-        for width in widths
-    ]
-    return "\n".join(
-        [
-            rf"% Needs {needed} and \usepackage[T1]{{fontenc}}; LuaLaTeX for letters that are not Latin.",
-            rf"{{\{size}\setlength{{\tabcolsep}}{{{space}pt}}%",  # the sign keeps the line end from becoming a space
-            rf"\begin{{{environment}}}{{@{{}}{''.join(alignments)}@{{}}}}",
-            r"\toprule",
-            _line(columns, wraps, keeps),
-            r"\midrule",
-            *([r"\endhead"] if long else []),
-            *(_line(row, wraps, keeps) for row in rows),
-            r"\bottomrule",
-            rf"\end{{{environment}}}}}",
-            "",
-        ]
-    )
-
-
-def _layout(cells: Sequence[Sequence[str]]) -> tuple[tuple[str, int, bool], list[int]]:
-    """Return a layout and the columns' widths in characters.
-
-    The layout is the first of `LAYOUTS` in which the table fits, or else the last. Lines are broken in the widest
-    columns, as far as this is needed.
-    """
-    unwrapped = [max(map(len, column)) for column in cells]
-    for layout in LAYOUTS:
-        size, space, keeps = layout
-        narrowest = [max(_longest_part(cell, keeps) for cell in column) for column in cells]
-        # A heading breaks first, so that it makes no column of short cells wide.
-        wrapped_headings = [max(_longest_part(heading, keeps), *map(len, column), 0) for heading, *column in cells]
-        room = _room(size, space, len(cells))
-        fitting = unwrapped if sum(unwrapped) <= room else list(wrapped_headings)
-        while sum(fitting) > room and (
-            wrappable := [index for index, width in enumerate(fitting) if width > narrowest[index]]
-        ):
-            fitting[max(wrappable, key=fitting.__getitem__)] -= 1
-        if sum(fitting) <= room:
-            break
-    return layout, fitting
-
-
-def _room(size: str, space: int, columns: int) -> float:
-    """Return the number of characters that fit on a line, without the space between the columns."""
-    return SIZES[size] * (1 - 2 * space * (columns - 1) / WIDTH)
-
-
-def escaped(cell: str) -> str:
-    """Return text as one line, with LaTeX's special characters escaped."""
-    return printable(cell).translate(_ESCAPES)
-
-
-def _line(cells: Sequence[str], wraps: bool, keeps_intervals: bool) -> str:
-    line = " & ".join(_latex_cell(cell, wraps, keeps_intervals) for cell in cells)
-    # A bracket after `\\` would be read as the argument of `\\`.
-    return (f"{{}}{line}" if line.startswith(("[", "*")) else line) + r" \\"
-
-
-def _latex_cell(cell: str, wraps: bool, keeps_intervals: bool) -> str:
-    """Return an escaped cell.
-
-    Args:
-        cell: the text.
-        wraps: whether lines may break inside names and, without `keeps_intervals`, inside intervals.
-        keeps_intervals: whether lines are never broken inside intervals.
-    """
-    if not wraps:
-        return escaped(cell)
-    return "".join(
-        rf"\mbox{{{escaped(part)}}}"
-        if keeps_intervals and _INTERVAL.fullmatch(part)
-        else r"\allowbreak{}".join(map(escaped, _BREAKS.split(part))) + " " * part.endswith(" ")
-        for part in _INTERVAL.split(cell)
-    )
-
-
-def _longest_part(cell: str, keeps_intervals: bool) -> int:
-    """Return the length of the longest part of a cell that must stay on one line."""
-    parts = [
-        [part] if keeps_intervals and _INTERVAL.fullmatch(part) else _HYPHENS.sub(" ", _BREAKS.sub(" ", part)).split()
-        for part in _INTERVAL.split(cell)
-    ]
-    return max(map(len, chain.from_iterable(parts)), default=0)
-
-
-# Tables as CSV that is safe to open in a spreadsheet.
-
+"""Minimum number of rows of a LaTeX table that may be broken over several pages."""
+LINE = 82
+"""Number of characters on a line of an article, in the size `footnotesize`."""
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 """First characters of a text that spreadsheets evaluate as a formula (OWASP, "CSV Injection")."""
+SHOWN_ROWS = 60
+"""Maximum number of rows of an HTML table."""
+_NOT_LATIN = str.maketrans({"−": "-", "²": r"\textsuperscript{2}", "₂": r"\textsubscript{2}", "η": r"$\eta$"})
 
 
-def as_csv(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def _as_latex(frame: pd.DataFrame) -> str:
+    """Return a frame of texts as a LaTeX table that fits the width of an article's page."""
+    frame = frame.map(printable)
+    long = len(frame) >= LONG
+    text = frame.to_latex(index=False, escape=True, longtable=long, column_format=_column_format(frame))
+    # A bracket after `\\\\` would be read as its argument.
+    text = re.sub(r"^(?=[\[*])", "{}", text.translate(_NOT_LATIN), flags=re.MULTILINE)
+    return (
+        rf"% Needs \usepackage{{array,booktabs{',longtable' if long else ''}}} and \usepackage[T1]{{fontenc}}; "
+        "LuaLaTeX for letters that are not Latin.\n"
+        rf"{{\footnotesize\setlength{{\tabcolsep}}{{3pt}}%"  # the sign keeps the line end from becoming a space
+        f"\n{text}}}\n"
+    )
+
+
+def _column_format(frame: pd.DataFrame) -> str:
+    """Return the alignment of each column; if the table is too wide, the widest columns break their lines at blanks."""
+    cells = [[heading, *frame[heading]] for heading in frame]
+    widths = [max(map(len, column)) for column in cells]
+    room = LINE - 1.5 * len(cells)
+    if sum(widths) <= room:
+        return "@{}" + "l" * len(cells) + "@{}"
+    least = [max(len(word) for cell in column for word in cell.split() or [""]) for column in cells]
+    while sum(widths) > room and (wide := [index for index, width in enumerate(widths) if width > least[index]]):
+        widths[max(wide, key=widths.__getitem__)] -= 1
+    line = max(LINE, sum(widths) + 1.5 * len(cells))
+    shares = [rf"p{{{width / line:.3f}\linewidth}}" for width in widths]
+    return "@{}" + "".join(rf">{{\raggedright\arraybackslash}}{share}" for share in shares) + "@{}"
+
+
+def as_csv(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> str:
     """Return rows as CSV with a line of headings; `None` becomes an empty cell."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([defused(cell) for cell in row] for row in rows)
-    return file.getvalue()
+    import pandas as pd
+
+    frame = pd.DataFrame([*rows], columns=[*columns], dtype=object).map(defused)
+    text: str = frame.to_csv(index=False, lineterminator="\n")
+    return text
 
 
-def defused(cell: object) -> object:
+def defused(cell: Cell) -> Cell:
     """Return the cell, with an apostrophe before text that a spreadsheet would execute as a formula."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_STARTS) else cell
 
 
-# Tables as HTML for notebooks.
-
-SHOWN_ROWS = 60
-
-
 def as_html(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return an HTML table of the first `SHOWN_ROWS` rows; every heading and cell is escaped."""
-    head = "".join(f"<th>{escape(printable(column))}</th>" for column in columns)
-    body = "".join(f"<tr>{''.join(map(_html_cell, row))}</tr>" for row in rows[:SHOWN_ROWS])
+    import pandas as pd
+
+    texts = [
+        [number(cell) if isinstance(cell, float) else "" if cell is None else printable(str(cell)) for cell in row]
+        for row in rows[:SHOWN_ROWS]
+    ]
+    with pd.option_context("display.max_colwidth", None):
+        table = pd.DataFrame(texts, columns=[*map(printable, columns)]).to_html(index=False, border=0, justify="left")
     more = len(rows) - SHOWN_ROWS
-    note = f"<p>… and {more:,} more; <code>to_pandas()</code> has all rows.</p>" if more > 0 else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
-
-
-def _html_cell(value: object) -> str:
-    text = number(value) if isinstance(value, float) else "" if value is None else str(value)
-    return f'<td style="text-align: left">{escape(printable(text))}</td>'
+    return table + (f"<p>… and {more:,} more; <code>to_pandas()</code> has all rows.</p>" if more > 0 else "")
