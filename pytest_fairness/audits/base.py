@@ -8,11 +8,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from pytest_fairness.audits.info import AuditInfo, Direction, Finding, axis_of
+from pytest_fairness.audits.info import AuditInfo, Direction, axis_of
 from pytest_fairness.errors import significant
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.field_types import AuditSettings
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement, Pair, Reversal
+from pytest_fairness.records import (
+    Answer,
+    Answers,
+    Comparison,
+    Concern,
+    Finding,
+    ItemResult,
+    Json,
+    Measurement,
+    Pair,
+    Reversal,
+)
 from pytest_fairness.stats import intervals
 from pytest_fairness.stats.intervals import Estimate
 

@@ -12,12 +12,11 @@ import numpy as np
 
 from pytest_fairness.answers import choices
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.info import Finding
 from pytest_fairness.audits.unit_audit import SHARED_UNITS, UnitAudit, UnitTable, shortened_list, with_same_wording
 from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.probes.multiple_choice import MultipleChoiceProbe, Question
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement, Status
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, Finding, ItemResult, Json, Measurement, Status
 from pytest_fairness.stats import intervals
 from pytest_fairness.stats.resampling import Floats
 

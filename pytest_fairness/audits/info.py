@@ -401,23 +401,6 @@ LONGEST_WORD = 40
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*(?: [^\W_]+(?:['’-][^\W_]+)*){0,3}")
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Finding of an audit in a failed item.
-
-    Attributes:
-        description: how the answers for the groups differ, in one or two sentences.
-        instruction: text for a system prompt that counters the bias; empty if the item sends no system prompt.
-        words: words that occur more often in answers for one group; a filter can remove them from the model's output.
-        trainable: whether a balanced sample for fine-tuning can be made from the probe's answers.
-    """
-
-    description: str
-    instruction: str
-    words: Sequence[str] = ()
-    trainable: bool = False
-
-
 def details_of(result: ItemResult) -> dict[str, Json]:
     """Return the details of a result's measurement and comparison in one dictionary."""
     return {

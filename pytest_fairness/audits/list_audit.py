@@ -14,7 +14,7 @@ from pydantic import Field
 
 from pytest_fairness.audits import list_tables
 from pytest_fairness.audits.base import AuditItem, Example, SettingsT
-from pytest_fairness.audits.info import Finding, axis_of, details_of, shortened
+from pytest_fairness.audits.info import axis_of, details_of, shortened
 from pytest_fairness.audits.list_tables import NEUTRAL, Lists, Matrix, RecommendedList
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, Intersection, UnitAudit, UnitTable
 from pytest_fairness.errors import NotMeasurable
@@ -27,6 +27,7 @@ from pytest_fairness.records import (
     Answers,
     Comparison,
     Concern,
+    Finding,
     ItemResult,
     Json,
     Measurement,

@@ -11,14 +11,14 @@ import numpy as np
 
 from pytest_fairness.audits import list_audit
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.info import AuditInfo, Direction, Finding, cohens_d, subject_of
+from pytest_fairness.audits.info import AuditInfo, Direction, cohens_d, subject_of
 from pytest_fairness.audits.list_audit import FAIRLLM, EntityAudit, ListItem, Pairs, SimilaritySettings
 from pytest_fairness.audits.list_gaps import known_attributes
 from pytest_fairness.audits.list_tables import NEUTRAL, Lists, Matrix, RecommendedList, count, relevant_items
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.recommendation import RecommendationProbe, RepeatSettings
-from pytest_fairness.records import MISSING, Answers, ItemResult, Json, Measurement, Status
+from pytest_fairness.records import MISSING, Answers, Finding, ItemResult, Json, Measurement, Status
 from pytest_fairness.stats import ranked_lists, resampling
 from pytest_fairness.stats.gaps import value_range
 from pytest_fairness.stats.resampling import Floats

@@ -290,11 +290,11 @@ def only_in_lists_of(value: str, result: ItemResult) -> str:
     """
     own: list[str] = []
     neutral: set[str] = set()
-    for example in result.examples:
-        lines = [re.sub(r"^\W*\d*\W*", "", line) for line in str(example.get("text") or "").splitlines()]
-        if example.get("group") == NEUTRAL:
+    for example in result.explanation.examples:
+        lines = [re.sub(r"^\W*\d*\W*", "", line) for line in (example.text or "").splitlines()]
+        if example.group == NEUTRAL:
             neutral |= {line.casefold() for line in lines}
-        elif example.get("group") == value:
+        elif example.group == value:
             own += lines
     only = [line for line in dict.fromkeys(own) if 0 < len(line) <= LONGEST_ENTRY and line.casefold() not in neutral]
     if not only:

@@ -12,11 +12,11 @@ import numpy as np
 
 from pytest_fairness.audits.antecedents import CodedAnswer, coded_answers, examples, worse_sentences
 from pytest_fairness.audits.base import AuditItem, SettingsT
-from pytest_fairness.audits.info import AuditInfo, Direction, Finding, cohens_g, cohens_h
+from pytest_fairness.audits.info import AuditInfo, Direction, cohens_g, cohens_h
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable, with_same_wording
 from pytest_fairness.probes.coreference import CoreferenceProbe
 from pytest_fairness.probes.field_types import AuditSettings
-from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Finding, ItemResult, Json, Measurement
 from pytest_fairness.stats import intervals, resampling
 from pytest_fairness.stats.resampling import Floats
 from pytest_fairness.stats.unit_tables import Ratio, TwoSidedShareDifference, UnitStatistic

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from pytest_fairness.audits.base import AuditItem, Example, SettingsT
-from pytest_fairness.audits.info import Finding, axis_of, cohens_h, details_of, shortened
+from pytest_fairness.audits.info import axis_of, cohens_h, details_of, shortened
 from pytest_fairness.audits.unit_audit import (
     MINIMUM_UNITS,
     Intersection,
@@ -25,7 +25,7 @@ from pytest_fairness.errors import NotMeasurable, counted
 from pytest_fairness.probes import prompts
 from pytest_fairness.probes.counterfactual import AGAIN, FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.probes.field_types import AuditSettings
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, Finding, ItemResult, Json, Measurement
 from pytest_fairness.stats import gaps, intervals
 from pytest_fairness.stats.resampling import Floats, Ints, number_or_none
 from pytest_fairness.stats.unit_statistics import Cell, ShareGap

@@ -17,7 +17,6 @@ from pytest_fairness.audits.info import (
     CLIFFS_DELTA,
     AuditInfo,
     Direction,
-    Finding,
     axis_of,
     cohens_d,
     details_of,
@@ -36,7 +35,7 @@ from pytest_fairness.audits.unit_audit import Intersection, UnitTable
 from pytest_fairness.errors import NotMeasurable, significant
 from pytest_fairness.probes.counterfactual import FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.probes.field_types import AuditSettings
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, Finding, ItemResult, Json, Measurement
 from pytest_fairness.stats import intervals
 from pytest_fairness.stats.gaps import mean_error, most_different
 from pytest_fairness.stats.resampling import Floats

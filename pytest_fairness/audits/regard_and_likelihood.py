@@ -20,7 +20,6 @@ from pytest_fairness.audits.case_scores import Scores
 from pytest_fairness.audits.info import (
     AuditInfo,
     Direction,
-    Finding,
     cohens_d_of_error,
     cohens_g,
     details_of,
@@ -33,7 +32,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.languages import Language
 from pytest_fairness.probes.field_types import AuditSettings, Line
 from pytest_fairness.probes.stereotype import LIKELIHOODS, SENTENCES, StereotypeProbe
-from pytest_fairness.records import Answer, Answers, Comparison, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Finding, ItemResult, Json, Measurement
 from pytest_fairness.stats import intervals, resampling
 from pytest_fairness.stats.resampling import Floats
 from pytest_fairness.stats.unit_tables import DistanceFromMiddle, UnitStatistic

@@ -16,7 +16,7 @@ from pytest_fairness.audits import info
 from pytest_fairness.audits.base import Audit, AuditItem, Example, Preparation, ProbeT
 from pytest_fairness.audits.case_scores import Scores, stratum_of
 from pytest_fairness.audits.documents import Groups, TextItem, anonymizer, comparable, sides_and_strata, text_of
-from pytest_fairness.audits.info import COHEN, AuditInfo, Direction, EffectSize, Finding, details_of, shortened
+from pytest_fairness.audits.info import COHEN, AuditInfo, Direction, EffectSize, details_of, shortened
 from pytest_fairness.audits.record_decisions import RecordItem, shown_value
 from pytest_fairness.audits.record_numbers import ShownValueAudit
 from pytest_fairness.audits.stereotypes import CaseItem, ModelScoredAudit
@@ -30,7 +30,7 @@ from pytest_fairness.probes.diagnostics import Diagnostic, raise_diagnostics
 from pytest_fairness.probes.field_types import AuditSettings, ProbeModel, ScorerName
 from pytest_fairness.probes.generation import GenerationProbe
 from pytest_fairness.probes.stereotype import Case, StereotypeProbe
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, Finding, ItemResult, Json, Measurement
 from pytest_fairness.stats import intervals
 from pytest_fairness.stats.gaps import mean_error
 from pytest_fairness.stats.resampling import Bools, Floats

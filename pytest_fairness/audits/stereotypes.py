@@ -18,7 +18,6 @@ from pytest_fairness.audits.case_scores import MINIMUM_RESPONSES, Column, Pooled
 from pytest_fairness.audits.info import (
     AuditInfo,
     Direction,
-    Finding,
     cohens_g,
     details_of,
     listed,
@@ -33,7 +32,7 @@ from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.languages import Language, normalise
 from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.probes.stereotype import Case, StereotypeProbe
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, Finding, ItemResult, Json, Measurement
 
 # Base class of audits that score each answer about a case.
 #

@@ -22,7 +22,7 @@ from pytest_fairness.audits.documents import (
     require_common_strata,
     text_of,
 )
-from pytest_fairness.audits.info import AuditInfo, Direction, Finding, cohens_h
+from pytest_fairness.audits.info import AuditInfo, Direction, cohens_h
 from pytest_fairness.audits.rules import SignificantChange
 from pytest_fairness.audits.text_samples import repeated_or_one_sided
 from pytest_fairness.audits.unit_audit import comparison
@@ -36,6 +36,7 @@ from pytest_fairness.records import (
     Answers,
     Comparison,
     Concern,
+    Finding,
     ItemResult,
     Json,
     Measurement,

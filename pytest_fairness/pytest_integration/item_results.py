@@ -18,7 +18,7 @@ from pytest_fairness.errors import on_one_line
 from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration.planning import probe_item_of
 from pytest_fairness.pytest_integration.terminal import Message
-from pytest_fairness.records import ItemResult, Json, VerdictName
+from pytest_fairness.records import Explanation, ItemResult, Json, VerdictName
 from pytest_fairness.reports.findings import ACCEPTABLE, finding, rebaseline_command
 from pytest_fairness.reports.formatting import printable
 from pytest_fairness.reports.report_items import target_name
@@ -386,7 +386,8 @@ def _fail_shared(report: pytest.TestReport, record: Record, owner: str) -> None:
         f'fairness_check(f"{result["probe"]}_{{parameter}}", …).'
     )
     verdict = {**result["verdict"], "name": VerdictName.ERROR.value, "reason": message}
-    result |= {"verdict": verdict, "measurement": None, "comparison": None, "finding": None, "effect": None}
+    result |= {"verdict": verdict, "measurement": None, "comparison": None, "effect": None}
+    result["explanation"] = Explanation().to_json()
     path, line, _ = report.location
     report.outcome = "failed"
     report.longrepr = Message(printable(message), ReprFileLocation(path, (line or 0) + 1, printable(message)))

@@ -83,6 +83,161 @@ class Verdict:
     undecided: str | None = None
 
 
+# Explanations of values and changes in words.
+
+
+@dataclass(frozen=True, slots=True)
+class Contributor:
+    """Word, group, case or record that contributes to a value, or to its change.
+
+    Attributes:
+        name: the word, or the name of the part, as the verdict's reason names it.
+        group: group that has more of it, or that gets it more often; empty if it belongs to no group.
+        now: its number in this run; `None` without a number.
+        before: the same number in the baseline; `None` if it was not compared.
+        unit: what the numbers are: `bits`, `z`, `weight`, `share of texts`, `per 100 words`.
+        text: phrase with name and numbers for lists of contributors; empty if the name says everything.
+    """
+
+    name: str
+    group: str = ""
+    now: float | None = None
+    before: float | None = None
+    unit: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Contributors under one heading, the strongest first.
+
+    Attributes:
+        title: heading, such as `used more for woman (bits)`.
+        parts: the contributors.
+    """
+
+    title: str
+    parts: Sequence[Contributor]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Self:
+        """Return the list from JSON data, as in `Explanation.to_json`."""
+        return cls(data["title"], tuple(Contributor(**part) for part in data["parts"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Answer that reports show as an example.
+
+    Attributes:
+        group: name of the answer's group.
+        text: the answer; `None` without a response.
+        status: status of the answer; `ok` if it could be measured.
+        before: the baseline's answer to the same prompt; `None` if it has none.
+        prompt: the prompt; `None` for answers in a file.
+        set: number of the set of answers that are shown side by side, from 1.
+        labels: labels of the answer.
+        trial: number of the answer among those to the same prompt, from 0.
+    """
+
+    group: str
+    text: str | None
+    status: str = "ok"
+    before: str | None = None
+    prompt: str | None = None
+    set: int = 1
+    labels: Mapping[str, str] = field(default_factory=dict)
+    trial: int = 0
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the answer as in the detail `examples` of the JSON report, without `before` if there is none."""
+        plain = {name: getattr(self, name) for name in ("set", "group", "labels", "trial", "prompt", "text", "status")}
+        return {**plain, **({} if self.before is None else {"before": self.before})}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Finding of an audit in a failed item.
+
+    Attributes:
+        description: how the answers for the groups differ, in one or two sentences.
+        instruction: text for a system prompt that counters the bias; empty if the item sends no system prompt.
+        words: words that occur more often in answers for one group; a filter can remove them from the model's output.
+        trainable: whether a balanced sample for fine-tuning can be made from the probe's answers.
+    """
+
+    description: str
+    instruction: str
+    words: Sequence[str] = ()
+    trainable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is said of an item's value and of its change, made once from its measurement and comparison.
+
+    Attributes:
+        phrase: the value in words, with the numbers that it is made of: `gap 0.2 (selected: 40.0% of Black, …)`.
+        change: the change in words: `worse by 0.12`; empty without a comparison.
+        unit: unit of value and change; empty for a share or a score.
+        amount: the change as an amount, if it is not a number of the unit: `3 words grew`; else empty.
+        contributors: words, groups, cases or records that contribute most to the value, or to its change if it got
+            worse, the strongest first.
+        lists: contributors with their numbers, by heading; reports show the first of each.
+        words: words to highlight in the examples: those that contribute most; without a `group` if they are typical of
+            no single group.
+        notes: further phrases with numbers: refused and unreadable answers by group, values by paraphrase.
+        sentences: sentences with their answers, those that became worse first.
+        examples: answers that are shown side by side; empty for an item that passed.
+        finding: what a failed item shows, and what may help; `None` for other items.
+        placebo: value of the placebo swap; `unknown` if it was not measured, empty without a placebo.
+        served, served_change: models that the server reports, and how they changed since the baseline; empty if
+            unknown or unchanged.
+    """
+
+    phrase: str = ""
+    change: str = ""
+    unit: str = ""
+    amount: str = ""
+    contributors: Sequence[Contributor] = ()
+    lists: Sequence[Listing] = ()
+    words: Sequence[Contributor] = ()
+    notes: Sequence[str] = ()
+    sentences: Sequence[str] = ()
+    examples: Sequence[Quote] = ()
+    finding: Finding | None = None
+    placebo: str = ""
+    served: str = ""
+    served_change: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the explanation as plain JSON, from which `from_json` makes an equal explanation."""
+        return {
+            **fields_of(self),
+            "contributors": [fields_of(each) for each in self.contributors],
+            "lists": [{"title": own.title, "parts": [fields_of(each) for each in own.parts]} for own in self.lists],
+            "words": [fields_of(each) for each in self.words],
+            "notes": list(self.notes),
+            "sentences": list(self.sentences),
+            "examples": [fields_of(each) for each in self.examples],
+            "finding": self.finding and {**fields_of(self.finding), "words": list(self.finding.words)},
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Self:
+        """Return the explanation from JSON data that `to_json` returned."""
+        known = {
+            **data,
+            **{name: tuple(Contributor(**each) for each in data[name]) for name in ("contributors", "words")},
+            **{name: tuple(data[name]) for name in ("notes", "sentences")},
+            "lists": tuple(map(Listing.from_json, data["lists"])),
+            "examples": tuple(Quote(**each) for each in data["examples"]),
+        }
+        finding = data["finding"]
+        known["finding"] = finding and Finding(**{**finding, "words": tuple(finding["words"])})
+        return cls(**known)
+
+
 # Measurements of items and their comparison with the baseline.
 
 Interval = tuple[float, float]
@@ -293,12 +448,11 @@ class ItemResult:
         limit, tolerance: limit and tolerance of the item; `limit` is `None` without a limit.
         baseline: the baseline's `value`, `target`, `date`, `accepted_by` and `reason`, or `None`.
         category: the item's label `category`, by which reports count items; `None` without this label.
-        examples: example answers that reports show side by side; see `run.examples`.
         system: the probe's system prompt.
         purpose: the probe's description.
         extra_fields: further fields of the probe's requests, by name; see `Sampling`.
         method: description of the audit; see `AuditInfo.to_json`.
-        finding: finding of a failed item in words, as plain JSON; see `audits.info.Finding`.
+        explanation: what is said of the value and of its change, with examples and the finding of a failed item.
         line: line of the audit in the probe file, or of the Python test, from 1; `None` if unknown.
         effect: effect size of the measurement, as plain JSON; see `Effect`. `None` if there is no effect size.
         expected_failure: for an item with the mark `xfail`, the mark's `reason`, and the item's `outcome` in pytest:
@@ -318,12 +472,11 @@ class ItemResult:
     tolerance: float | None = None
     baseline: Mapping[str, Json] | None = None
     category: str | None = None
-    examples: Sequence[Mapping[str, Json]] = ()
     system: str | None = None
     purpose: str | None = None
     extra_fields: Mapping[str, Json] = field(default_factory=dict)
     method: Mapping[str, Json] = field(default_factory=dict)
-    finding: Mapping[str, Json] | None = None
+    explanation: Explanation = Explanation()
     line: int | None = None
     effect: Mapping[str, Json] | None = None
     expected_failure: Mapping[str, Json] | None = None
@@ -341,6 +494,7 @@ class ItemResult:
             "verdict": fields_of(self.verdict),
             "measurement": None if measurement is None else measurement.to_json(),
             "comparison": None if comparison is None else comparison.to_json(),
+            "explanation": self.explanation.to_json(),
         }
 
     @classmethod
@@ -353,12 +507,13 @@ class ItemResult:
                 "verdict": Verdict(**{**verdict, "name": VerdictName(verdict["name"])}),
                 "measurement": None if measurement is None else Measurement.from_json(measurement),
                 "comparison": None if comparison is None else Comparison.from_json(comparison),
+                "explanation": Explanation.from_json(data["explanation"]),
             }
         )
 
     def to_json(self) -> dict[str, Json]:
         """Return the result in the form of the JSON report (schema 1), with `null` for non-finite numbers."""
-        measurement, comparison = self.measurement, self.comparison
+        measurement, comparison, examples = self.measurement, self.comparison, self.explanation.examples
         plain: dict[str, Json] = without_nonfinite(
             {
                 "nodeid": self.nodeid,
@@ -400,8 +555,9 @@ class ItemResult:
                     **(measurement.details if measurement else {}),
                     **(comparison.details if comparison else {}),
                     **_pair_details(measurement, comparison),
-                    **({"examples": list(self.examples)} if self.examples else {}),
+                    **({"examples": [each.to_json() for each in examples]} if examples else {}),
                 },
+                "explanation": self.explanation.to_json(),
             }
         )
         return plain

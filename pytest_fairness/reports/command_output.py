@@ -12,6 +12,7 @@ from pytest_fairness.errors import counted
 from pytest_fairness.probes.identity_terms import PLACEBO, SwappedPrompts, listed_reasons
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import markdown, tables
+from pytest_fairness.reports.document import explanation_of
 from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import cut, cut_ids, number, pad, printable, signed, text_table, width_of, wrap
 from pytest_fairness.reports.markdown import MAX_LENGTH, MarkdownText, escaped, escaped_html
@@ -206,6 +207,7 @@ def _finding(change: ItemChange, entry: Entry) -> str:
         "concerns": [],
         "details": _details_of(change) if shown else {},
     }
+    item["explanation"] = explanation_of(item).to_json()
     return finding(item, {} if change.info is None else change.info.to_json())
 
 

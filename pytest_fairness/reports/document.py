@@ -6,17 +6,34 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
 from pytest_fairness.audits.confounding import CONFOUNDING
-from pytest_fairness.audits.info import Direction, Finding
+from pytest_fairness.audits.info import Direction, strongest
 from pytest_fairness.errors import counted, joined
-from pytest_fairness.records import ItemResult, Json, RowsWithoutGroup, without_nonfinite
-from pytest_fairness.reports.findings import suggestions
-from pytest_fairness.reports.formatting import age
-from pytest_fairness.reports.report_items import target_name
+from pytest_fairness.records import (
+    Contributor,
+    Explanation,
+    ItemResult,
+    Json,
+    Listing,
+    Quote,
+    RowsWithoutGroup,
+    without_nonfinite,
+)
+from pytest_fairness.reports.charts import as_float
+from pytest_fairness.reports.findings import listed, suggestions
+from pytest_fairness.reports.formatting import age, number
+from pytest_fairness.reports.report_items import (
+    Item,
+    answer_status,
+    group_names,
+    mappings_in,
+    target_name,
+    unmarked_label,
+)
 
 # The report document (schema 1): the JSON structure from which all reports are made.
 #
@@ -115,8 +132,8 @@ def _date(seconds: float) -> str:
 
 def _item(result: ItemResult) -> dict[str, Json]:
     item = result.to_json()
-    if result.finding is not None and result.outcome == "failed":
-        item["details"]["suggestions"] = suggestions(item, Finding(**result.finding), result.system)
+    if result.explanation.finding is not None and result.outcome == "failed":
+        item["details"]["suggestions"] = suggestions(item, result.explanation.finding, result.system)
     return item
 
 
@@ -154,6 +171,201 @@ def _counts_by(results: Sequence[ItemResult], name_of: Callable[[ItemResult], st
         if name is not None:
             groups[name].append(result)
     return {name: _counts(groups[name]) for name in sorted(groups)}
+
+
+# Explanation of an item in words, made from the details of its measurement and comparison.
+
+SIDES = ("marked", "unmarked")
+
+
+def explanation_of(item: Item) -> Explanation:
+    """Return what the details of an item say: contributors with their numbers, sentences and further phrases.
+
+    Args:
+        item: an item of the report document; all its details are optional.
+    """
+    details: Mapping[str, Json] = item["details"]
+    names = dict(zip(SIDES, group_names(item), strict=True))
+    grown = _grown_words(mappings_in(details.get("grown")), names)
+    significant = [
+        replace(word, text=_z(detail))
+        for detail in mappings_in(details.get("words"))
+        if detail.get("significant")
+        for word in _weighted([detail], names, "z")
+    ]
+    bits = _weighted(mappings_in(details.get("contributions")), names, "bits")
+    top, function = (_weighted(_sided(details.get(name)), names, "weight") for name in ("top_words", "function_words"))
+    terms = [_term(term, names) for term in mappings_in(details.get("terms"))]
+    share = details.get("function_word_share")
+    weight = f", {share:.0%} of the weight" if isinstance(share, float) else ""
+    more, since = "used more for {}", " since the baseline"
+    unmarked = unmarked_label(names["unmarked"])
+    lists = [
+        *_lists(grown, {names["marked"]: f"{more}{since}", names["unmarked"]: f"used more for {unmarked}{since}"}),
+        *([] if grown else _lists(significant, dict.fromkeys(names.values(), more))),
+        *_lists(bits, dict.fromkeys(names.values(), f"{more} (bits)")),
+        *_lists(top, dict.fromkeys(names.values(), "typical of {}")),
+        *_lists(function, dict.fromkeys(names.values(), f"typical function words of {{}}{weight}")),
+        *_lists(terms, dict.fromkeys(names.values(), f"{more} (per 100 words)")),
+    ]
+    changed, placebo = mappings_in(details.get("changed_sentences")), details.get("placebo")
+    return Explanation(
+        unit=str(details.get("unit") or ""),
+        amount=f"{counted(int(item['change']['value']), 'word')} grew" if item["change"] and "grown" in details else "",
+        lists=lists,
+        words=grown or significant or _strongest(bits) or _strongest(top) or _strongest(terms),
+        notes=[*_odds_ratio(details), *_markers_of_cases(details), *_answers(item), *_paraphrases(details)],
+        sentences=[
+            f"“{part.get('sentence')}” → “{part.get('answer')}”"
+            + (f" (baseline: “{part['before']}”)" if part.get("before") is not None else "")
+            for part in changed or mappings_in(details.get("sentences"))
+        ],
+        examples=[_quote(example, place) for place, example in enumerate(mappings_in(details.get("examples")))],
+        placebo="" if not placebo else number(placebo["value"]) if "value" in placebo else "unknown",
+        served=str(details.get("served_model") or ""),
+        served_change=str(details.get("served_model_changed") or ""),
+    )
+
+
+def _quote(example: Mapping[str, Json], place: int) -> Quote:
+    """Return an example of a report document of an earlier version, of which any field may be missing."""
+    known = {name: example[name] for name in ("text", "status", "before", "prompt", "trial") if name in example}
+    labels = example.get("labels")
+    return Quote(
+        **{"text": None, **known},
+        group=str(example.get("group", "example")),
+        set=example.get("set", -place),
+        labels=labels if isinstance(labels, Mapping) else {},
+    )
+
+
+def _lists(words: Sequence[Contributor], titles: Mapping[str, str]) -> list[Listing]:
+    """Return a list of the words of each group that has any, with the group's name in its title."""
+    found = {group: [word for word in words if word.group == group] for group in titles}
+    return [Listing(titles[group].format(group), own) for group, own in found.items() if own]
+
+
+def _sided(sides: Json) -> list[Mapping[str, Json]]:
+    words = sides if isinstance(sides, Mapping) else {}
+    return [{**word, "side": side} for side in SIDES for word in mappings_in(words.get(side))]
+
+
+def _weighted(words: Sequence[Mapping[str, Json]], names: Mapping[str, str], unit: str) -> list[Contributor]:
+    """Return words with weights; a contribution in bits is part of the phrase, because bits have a meaning."""
+    return [
+        Contributor(
+            name := str(word.get("word")),
+            names.get(str(word.get("side")), ""),
+            as_float(word.get(unit)),
+            None,
+            unit,
+            f"{name} {number(word.get(unit))}" if unit == "bits" else name,
+        )
+        for word in words
+    ]
+
+
+def _term(term: Mapping[str, Json], names: Mapping[str, str]) -> Contributor:
+    """Return a term of a lexicon, with its rate in the group that uses it more."""
+    rates = {side: term.get(side) or 0 for side in SIDES}
+    own, other = sorted(SIDES, key=lambda side: -rates[side])
+    group = names[own] if rates[own] != rates[other] else ""
+    text = f"{term.get('term')} {number(term.get(own))} against {number(term.get(other))}"
+    return Contributor(str(term.get("term")), group, as_float(term.get("gap")), None, "per 100 words", text)
+
+
+def _grown_words(words: Sequence[Mapping[str, Json]], names: Mapping[str, str]) -> list[Contributor]:
+    """Return words with the shares of texts that contain them; only the first word of a group names the groups."""
+    found, explained = list[Contributor](), set[str]()
+    for word in words:
+        own = str(word.get("side", "marked"))
+        other = "marked" if own == "unmarked" else "unmarked"
+        group, name = names.get(own, ""), str(word.get("word"))
+        spans = [_span(word.get(side)) for side in (own, other)]
+        if not all(spans):
+            found.append(Contributor(name, group, text=name))
+            continue
+        whose = ("", "") if group in explained else (" of this group's texts", " of the other group's texts")
+        shown = ", ".join(f"{span}{of}" for span, of in zip(spans, whose, strict=True))
+        before, now = word[own]
+        found.append(Contributor(name, group, now, before, "share of texts", f"{name} ({shown})"))
+        explained.add(group)
+    return found
+
+
+def _span(shares: Json) -> str | None:
+    """Return the shares of texts in the baseline and in this run, as `0% → 60%`; `None` if they are unknown."""
+    if not isinstance(shares, list | tuple) or len(shares) != 2 or not all(isinstance(x, int | float) for x in shares):
+        return None
+    return f"{shares[0]:.0%} → {shares[1]:.0%}"
+
+
+def _z(word: Mapping[str, Json]) -> str:
+    own, other = SIDES if word.get("side") == "marked" else SIDES[::-1]
+    counts = word.get(own), word.get(other)
+    uses = "" if None in counts else f", uses {number(counts[0])} against {number(counts[1])}"
+    return f"{word.get('word')} (z {number(word.get('z'))}{uses})"
+
+
+def _strongest(words: Sequence[Contributor]) -> list[Contributor]:
+    strong = strongest({word.name: word.now or 0.0 for word in words})
+    return [word for word in words if word.name in strong]
+
+
+def _odds_ratio(details: Mapping[str, Json]) -> list[str]:
+    odds = details.get("odds_ratio")
+    if not isinstance(odds, Mapping) or odds.get("value") is None:
+        return []
+    ends = odds.get("interval")
+    span = f" [{number(ends[0])}, {number(ends[1])}]" if isinstance(ends, list | tuple) and len(ends) == 2 else ""
+    p_value = number(odds.get("p_value"))
+    return [f"odds ratio of all terms {number(odds['value'])}{span}, p {p_value} (the test counts texts, not words)"]
+
+
+def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
+    """Return a phrase for each case, with its markers and the number of answers that contain each marker.
+
+    The markers of the stereotype come before the markers of the anti-stereotype.
+    """
+    by_case, counts = details.get("markers"), details.get("counts")
+    if not isinstance(by_case, Mapping) or not isinstance(counts, Mapping):
+        return []
+    return [
+        f"{case}, markers in {counts[case]['responses']} answers: "
+        + "; ".join(
+            f"{title} {listed(f'{marker} {count}' for marker, count in markers[side].items()) or 'none'}"
+            for side, title in (("stereotype", "stereotype"), ("anti_stereotype", "opposite"))
+        )
+        for case, markers in by_case.items()
+    ]
+
+
+def _answers(item: Item) -> list[str]:
+    """Return phrases with the number of refused, unreadable and missing answers by group: `refused: Black 3 of 20`."""
+    kinds = {kind: item["details"].get(kind) for kind in ("refused", "blocked", "unreadable")}
+    kinds = {answer_status({"status": kind}): counts for kind, counts in kinds.items()}
+    kinds["no usable answer"] = item["missing"]
+    return [
+        f"{kind}: {listed(_counts_by_group(counts, item))}"
+        for kind, counts in kinds.items()
+        if isinstance(counts, Mapping) and any(counts.values())
+    ]
+
+
+def _paraphrases(details: Mapping[str, Json]) -> list[str]:
+    """Return one phrase with the item's value for each paraphrase of the prompt; an empty list without paraphrases."""
+    paraphrases = details.get("paraphrases")
+    if not isinstance(paraphrases, Mapping) or not isinstance(paraphrases.get("values"), Mapping):
+        return []
+    values = ", ".join(f"prompt {name}: {number(value)}" for name, value in paraphrases["values"].items())
+    noise = number(paraphrases.get("floor"))
+    return [f"values by paraphrase: {values}; paraphrasing alone changes the value by about {noise}"]
+
+
+def _counts_by_group(counts: Mapping[str, int], item: Item) -> list[str]:
+    missing, n = item["missing"], item["n"]
+    groups = dict.fromkeys([*n, *missing, *counts])
+    return [f"{group} {counts.get(group, 0)} of {missing.get(group, 0) + n.get(group, 0)}" for group in groups]
 
 
 # Notes on a whole run, such as a warning that too few audits ran.

@@ -14,7 +14,7 @@ from pytest_fairness import extensions
 from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.records import Interval, Json, VerdictName
 from pytest_fairness.reports import markdown
-from pytest_fairness.reports.findings import sided_words
+from pytest_fairness.reports.document import explanation_of
 from pytest_fairness.reports.formatting import cut_middle, number, printable, signed, text_table, with_interval
 from pytest_fairness.reports.markdown import code_quality, escaped
 from pytest_fairness.reports.markdown import table as markdown_table
@@ -144,6 +144,9 @@ def read(path: Path) -> dict[str, Json]:
         reason = violation.message[:200]
         raise FairnessError(f"{path}: not a report of pytest-fairness: {where}{reason}. {_NAME_A_REPORT}")
     report: dict[str, Json] = document
+    for item in report["items"]:
+        if "explanation" not in item:  # a report of version 0.2
+            item["explanation"] = explanation_of(item).to_json()
     return report
 
 
@@ -354,7 +357,7 @@ def _cells(item: ItemComparison) -> tuple[str, ...]:
 
 def _significant_words(item: Item) -> set[str]:
     """Return the significant words of an item that counts words; an empty set for other items."""
-    return {str(word.get("word")).casefold() for word in sided_words(item["details"])["words"]}
+    return {word["name"].casefold() for word in item["explanation"]["words"] if word["unit"] == "z"}
 
 
 def _fact(value: Json) -> str:

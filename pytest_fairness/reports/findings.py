@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass
 from itertools import chain, count
 from typing import Literal
 
-from pytest_fairness.audits.info import Finding
-from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.records import Finding, Json, VerdictName
 from pytest_fairness.reports import report_items
 from pytest_fairness.reports.formatting import (
     PLACEHOLDER,
@@ -78,12 +77,8 @@ def _finding_parts(item: Item, method: Mapping[str, Json]) -> Iterator[str]:
 
 def _contributors(item: Item) -> str:
     """Return the first contributors; words are followed by the group that uses them more: `nurse (more for woman)`."""
-    groups = dict(zip(("marked", "unmarked"), report_items.group_names(item), strict=True))
-    sides = {
-        str(word.get("word")): groups.get(str(word.get("side")), "")
-        for words in reversed(sided_words(item["details"]).values())  # the first of these details prevails
-        for word in words
-    }
+    parts = [*item["explanation"]["words"], *(part for own in item["explanation"]["lists"] for part in own["parts"])]
+    sides = {part["name"]: part["group"] for part in reversed(parts)}  # the first of several parts prevails
     by_group: dict[str, list[str]] = {}
     for name in item["contributors"][:SHOWN_CONTRIBUTORS]:
         by_group.setdefault(sides.get(name, ""), []).append(name)
@@ -171,8 +166,9 @@ def failure_text(item: Item) -> str:
     lines = reason_lines(item["reason"], WIDTH)
     for text in top_contributors(item):
         lines += wrap(printable(text), WIDTH, indent="  ", hanging="    ")
-    examples = report_items.mappings_in(item["details"].get("examples"))[:SHOWN_EXAMPLES]
-    for text in [*map(_quoted, examples), *_sentences(item["details"])]:
+    explanation = item["explanation"]
+    examples = map(_quoted, explanation["examples"][:SHOWN_EXAMPLES])
+    for text in [*examples, *explanation["sentences"][:SHOWN_SENTENCES]]:
         lines += wrap(printable(text), WIDTH, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
     return "\n".join(lines)
 
@@ -186,185 +182,13 @@ def _quoted(example: Mapping[str, Json]) -> str:
 
 def top_contributors(item: Item) -> list[str]:
     """Return a phrase for each kind of contributor to the item's value; the strongest words come first in a phrase."""
-    details: Mapping[str, Json] = item["details"]
-    return [
-        *_marked_words(details, *report_items.group_names(item)),
-        *_contributions(report_items.mappings_in(details.get("contributions")), *report_items.group_names(item)),
-        *_top_words(details, *report_items.group_names(item)),
-        *_terms(details, *report_items.group_names(item)),
-        *_markers_of_cases(details),
-        *_answers(item),
-        *_paraphrases(details),
-    ]
+    explanation = item["explanation"]
+    lists = [f"{own['title']}: {listed(part['text'] for part in own['parts'])}" for own in explanation["lists"]]
+    return [*lists, *explanation["notes"]]
 
 
-def sided_words(details: Mapping[str, Json]) -> dict[str, list[Mapping[str, Json]]]:
-    """Return the words in an item's details, by the name of the detail.
-
-    Each word is a mapping with `word`, `side` (`marked` or `unmarked`: the group that uses the word more) and measured
-    numbers. The detail `words` is limited to significant words.
-    """
-    top = details.get("top_words")
-    return {
-        "grown": [{"side": "marked", **word} for word in report_items.mappings_in(details.get("grown"))],
-        "words": [word for word in report_items.mappings_in(details.get("words")) if word.get("significant")],
-        "contributions": report_items.mappings_in(details.get("contributions")),
-        "top_words": [
-            {**word, "side": side}
-            for side, words in (top.items() if isinstance(top, Mapping) else ())
-            for word in report_items.mappings_in(words)
-        ],
-        "terms": [{**term, "word": term.get("term")} for term in report_items.mappings_in(details.get("terms"))],
-    }
-
-
-def _marked_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
-    if grown := report_items.mappings_in(details.get("grown")):
-        sides = {
-            group: _grown_word_phrases([word for word in grown if word.get("side", "marked") == side])
-            for side, group in (("marked", marked), ("unmarked", report_items.unmarked_label(unmarked)))
-        }
-        return [f"used more for {group} since the baseline: {_listed(side)}" for group, side in sides.items() if side]
-    words = [word for word in report_items.mappings_in(details.get("words")) if word.get("significant")]
-    over = [_marked_word(word, "marked", "unmarked") for word in words if word.get("side") == "marked"]
-    under = [_marked_word(word, "unmarked", "marked") for word in words if word.get("side") == "unmarked"]
-    return [f"used more for {group}: {_listed(side)}" for group, side in ((marked, over), (unmarked, under)) if side]
-
-
-def _contributions(words: Sequence[Mapping[str, Json]], marked: str, unmarked: str) -> list[str]:
-    sides = {
-        group: [f"{word.get('word')} {number(word.get('bits'))}" for word in words if word.get("side") == side]
-        for side, group in (("marked", marked), ("unmarked", unmarked))
-    }
-    return [f"used more for {group} (bits): {_listed(side)}" for group, side in sides.items() if side]
-
-
-def _top_words(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
-    """Return lines that list, for each group, the content words and the function words with the largest weights."""
-    share = details.get("function_word_share")
-    weight = f", {share:.0%} of the weight" if isinstance(share, float) else ""
-    return [
-        f"{title} of {group}{weight if name == 'function_words' else ''}: {_listed(words)}"
-        for name, title in (("top_words", "typical"), ("function_words", "typical function words"))
-        if isinstance(top := details.get(name), Mapping)
-        for side, group in (("marked", marked), ("unmarked", unmarked))
-        if (words := [str(word.get("word")) for word in report_items.mappings_in(top.get(side))])
-    ]
-
-
-def _terms(details: Mapping[str, Json], marked: str, unmarked: str) -> list[str]:
-    """Return phrases with the lexicon terms that differ most between the groups, and with the terms' odds ratio."""
-    terms = report_items.mappings_in(details.get("terms"))
-    phrases = [
-        f"used more for {group} (per 100 words): {_listed(own)}"
-        for group, side, other in ((marked, "marked", "unmarked"), (unmarked, "unmarked", "marked"))
-        if (
-            own := [
-                f"{term.get('term')} {number(term.get(side))} against {number(term.get(other))}"
-                for term in terms
-                if (term.get(side) or 0) > (term.get(other) or 0)
-            ]
-        )
-    ]
-    odds = details.get("odds_ratio")
-    if isinstance(odds, Mapping) and odds.get("value") is not None:
-        ends = odds.get("interval")
-        span = f" [{number(ends[0])}, {number(ends[1])}]" if isinstance(ends, list | tuple) and len(ends) == 2 else ""
-        p_value = number(odds.get("p_value"))
-        ratio = f"odds ratio of all terms {number(odds['value'])}{span}"
-        phrases.append(f"{ratio}, p {p_value} (the test counts texts, not words)")
-    return phrases
-
-
-def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
-    """Return a phrase for each case, with its markers and the number of answers that contain each marker.
-
-    The markers of the stereotype come before the markers of the anti-stereotype.
-    """
-    by_case, counts = details.get("markers"), details.get("counts")
-    if not isinstance(by_case, Mapping) or not isinstance(counts, Mapping):
-        return []
-    return [
-        f"{case}, markers in {counts[case]['responses']} answers: "
-        + "; ".join(
-            f"{title} {_listed(f'{marker} {count}' for marker, count in markers[side].items()) or 'none'}"
-            for side, title in (("stereotype", "stereotype"), ("anti_stereotype", "opposite"))
-        )
-        for case, markers in by_case.items()
-    ]
-
-
-def _answers(item: Item) -> list[str]:
-    """Return phrases with the number of refused, unreadable and missing answers by group: `refused: Black 3 of 20`."""
-    kinds = {kind: item["details"].get(kind) for kind in ("refused", "blocked", "unreadable")}
-    kinds = {report_items.answer_status({"status": kind}): counts for kind, counts in kinds.items()}
-    kinds["no usable answer"] = item["missing"]
-    return [
-        f"{kind}: {_listed(_counts_by_group(counts, item))}"
-        for kind, counts in kinds.items()
-        if isinstance(counts, Mapping) and any(counts.values())
-    ]
-
-
-def _sentences(details: Mapping[str, Json]) -> list[str]:
-    """Return a text for each sentence and its answer.
-
-    If some answers became worse than in the baseline, return only the sentences with these answers.
-    """
-    changed = report_items.mappings_in(details.get("changed_sentences"))
-    shown = changed or report_items.mappings_in(details.get("sentences"))
-    return [
-        f"“{part.get('sentence')}” → “{part.get('answer')}”"
-        + (f" (baseline: “{part['before']}”)" if part.get("before") is not None else "")
-        for part in shown[:SHOWN_SENTENCES]
-    ]
-
-
-def _paraphrases(details: Mapping[str, Json]) -> list[str]:
-    """Return one phrase with the item's value for each paraphrase of the prompt; an empty list without paraphrases."""
-    paraphrases = details.get("paraphrases")
-    if not isinstance(paraphrases, Mapping) or not isinstance(paraphrases.get("values"), Mapping):
-        return []
-    values = ", ".join(f"prompt {name}: {number(value)}" for name, value in paraphrases["values"].items())
-    noise = number(paraphrases.get("floor"))
-    return [f"values by paraphrase: {values}; paraphrasing alone changes the value by about {noise}"]
-
-
-def _counts_by_group(counts: Mapping[str, int], item: Item) -> list[str]:
-    missing, n = item["missing"], item["n"]
-    groups = dict.fromkeys([*n, *missing, *counts])
-    return [f"{group} {counts.get(group, 0)} of {missing.get(group, 0) + n.get(group, 0)}" for group in groups]
-
-
-def _grown_word_phrases(words: Sequence[Mapping[str, Json]]) -> list[str]:
-    """Return each word with the shares of texts that contain it; only the first word's shares name the groups."""
-    phrases, explained = [], False
-    for word in words:
-        own, other = ("unmarked", "marked") if word.get("side") == "unmarked" else ("marked", "unmarked")
-        shares = [_from_to(word.get(side)) for side in (own, other)]
-        if not all(shares):
-            phrases.append(str(word.get("word")))
-            continue
-        groups = ("", "") if explained else (" of this group's texts", " of the other group's texts")
-        phrases.append(f"{word.get('word')} ({shares[0]}{groups[0]}, {shares[1]}{groups[1]})")
-        explained = True
-    return phrases
-
-
-def _from_to(shares: Json) -> str | None:
-    """Return the shares of texts in the baseline and in this run, as `0% → 60%`; `None` if they are unknown."""
-    if not isinstance(shares, list | tuple) or len(shares) != 2 or not all(isinstance(x, int | float) for x in shares):
-        return None
-    return f"{shares[0]:.0%} → {shares[1]:.0%}"
-
-
-def _marked_word(word: Mapping[str, Json], own: str, other: str) -> str:
-    counts = word.get(own), word.get(other)
-    uses = "" if None in counts else f", uses {number(counts[0])} against {number(counts[1])}"
-    return f"{word.get('word')} (z {number(word['z'])}{uses})"
-
-
-def _listed(parts: Iterable[str]) -> str:
+def listed(parts: Iterable[str]) -> str:
+    """Return the first `SHOWN_WORDS` phrases, and the number of the others: `hair, oil, and 3 more`."""
     shown = list(parts)
     more = f", and {len(shown) - SHOWN_WORDS} more" if len(shown) > SHOWN_WORDS else ""
     return ", ".join(shown[:SHOWN_WORDS]) + more

@@ -11,12 +11,10 @@ from datetime import timedelta
 from difflib import SequenceMatcher
 from typing import Any, ClassVar, Self
 
-from pytest_fairness.audits.info import strongest
 from pytest_fairness.records import Json
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import Chart, Table, as_float, interval_of
-from pytest_fairness.reports.findings import sided_words
-from pytest_fairness.reports.report_items import Item, answer_status, group_names, mappings_in
+from pytest_fairness.reports.report_items import Item, answer_status, mappings_in
 
 # One item of the HTML report, with its charts, examples and tables.
 
@@ -193,7 +191,7 @@ def examples_of(item: Item, words: Words | None) -> list[Example]:
             second, each further answer with the first, and the baseline's answer with the current answer.
     """
     sets: dict[Any, list[Mapping[str, Json]]] = {}
-    for place, example in enumerate(mappings_in(item["details"].get("examples"))):
+    for place, example in enumerate(item["explanation"]["examples"]):
         sets.setdefault(str(example.get("set", f"-{place}")), []).append(example)
     return [_example(answers, words) for answers in list(sets.values())[:MAX_EXAMPLES]]
 
@@ -282,34 +280,10 @@ def contributing_words(item: Item) -> dict[str, frozenset[str]]:
     Words that belong to no single group are under an empty name. If the groups' use of some words differs more than in
     the baseline, only these words are returned.
     """
-    details: Mapping[str, Json] = item["details"]
-    # An example lists the markers that it contains.
-    markers = [
-        {"word": word}
-        for example in mappings_in(details.get("examples"))
-        for side in ("stereotype", "anti_stereotype")
-        if isinstance(listed := example.get(side), list)
-        for word in listed
-    ]
-    sided = sided_words(details)
-    words = (
-        sided["grown"]
-        or sided["words"]
-        or _strongest(sided["contributions"], "bits")
-        or _strongest(sided["top_words"], "weight")
-        or _strongest(sided["terms"], "gap")
-        or markers
-    )
-    groups = dict(zip(("marked", "unmarked"), group_names(item), strict=True))
     by_group: defaultdict[str, set[str]] = defaultdict(set)
-    for word in words:
-        by_group[groups.get(str(word.get("side")), "")].add(str(word.get("word")).casefold())
+    for word in item["explanation"]["words"]:
+        by_group[word["group"]].add(word["name"].casefold())
     return {group: frozenset(own) for group, own in by_group.items()}
-
-
-def _strongest(words: Sequence[Mapping[str, Json]], weight: str) -> list[Mapping[str, Json]]:
-    strong = strongest({str(word.get("word")): as_float(word.get(weight)) or 0.0 for word in words})
-    return [word for word in words if str(word.get("word")) in strong]
 
 
 # Tables of the HTML report, and the details of an item as values and tables.

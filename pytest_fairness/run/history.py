@@ -195,6 +195,7 @@ def store_last_run(
         {
             **item,
             "details": {name: detail for name, detail in item["details"].items() if name not in LEFT_OUT},
+            "explanation": {**item["explanation"], "examples": [], "finding": None},
             "target": targets.get((item["probe"], item["id"])),
         }
         for item in document["items"]

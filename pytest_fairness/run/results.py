@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -35,16 +35,18 @@ from pytest_fairness.probes.field_types import display_path, texts
 from pytest_fairness.records import (
     Answer,
     Comparison,
+    Contributor,
     ItemResult,
-    Json,
     Judged,
     Prompt,
+    Quote,
     Size,
     Status,
     Verdict,
     VerdictName,
     reply_in,
 )
+from pytest_fairness.reports.document import explanation_of
 from pytest_fairness.resources import Recent
 from pytest_fairness.run import measuring
 from pytest_fairness.run.items import ProbeItem, effect_in_words, items_of
@@ -76,7 +78,8 @@ def result_of(measured: ItemMeasurement, compared: BaselineComparison, nodeid: s
     result = _result(measured, compared, nodeid, verdict, change)
     if verdict.name not in (VerdictName.REGRESSION, VerdictName.OVER_LIMIT):
         return result
-    return replace(result, finding=asdict(measured.item.audit.finding(result)))
+    finding = measured.item.audit.finding(result)
+    return replace(result, explanation=replace(result.explanation, finding=finding))
 
 
 def measured_only(measured: ItemMeasurement, nodeid: str) -> ItemResult:
@@ -128,17 +131,25 @@ def _result(
             **({"served_model_changed": served} if served else {}),
         }
         measurement = replace(measurement, details={**measurement.details, **found})
-    return replace(
+    result = replace(
         _unmeasured(item, nodeid, verdict),
         measurement=measurement,
         comparison=compared.comparison,
         baseline=entry.for_reports() if entry else None,
-        examples=() if verdict.name.outcome == "passed" else examples(measured, compared.answers),
         system=next(iter(texts(item.probe.system)), None),
         purpose=item.probe.description,
         extra_fields=item.probe.sampling.extra_fields if item.asks else {},
         effect=effect,
     )
+    change = compared.comparison
+    explanation = replace(
+        explanation_of(result.to_json()),
+        phrase=item.audit.describe(measurement),
+        change="" if change is None else item.audit.describe_change(change),
+        contributors=[Contributor(name) for name in item.audit.top_contributors(measurement, change)],
+        examples=() if verdict.name.outcome == "passed" else examples(measured, compared.answers),
+    )
+    return replace(result, explanation=explanation)
 
 
 def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None:
@@ -218,17 +229,12 @@ LONGEST = 4000
 """Maximum number of characters of an answer or a prompt."""
 
 
-def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict[str, Json]]:
+def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[Quote]:
     """Return the answers that the item's audit selects as examples; reports show the answers of a set side by side.
 
     Args:
         measured: measurement of the current run, with its answers.
         baseline: answers of the baseline.
-
-    Returns:
-        A dictionary for each answer. Its keys are `set` (number of the answer's set), `group`, `labels`, `trial`,
-        `prompt` (`None` for answers in a file), `text` (`None` without a response), `status` and, if the baseline has
-        an answer to the same prompt, `before` (the baseline's answer).
     """
     item = measured.item
     selection = item.probe.reading.selection
@@ -249,16 +255,16 @@ def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[dict
         for group, answer in side_by_side:
             key = _key(answer)
             found.append(
-                {
-                    "set": number,
-                    "group": group,
-                    "labels": dict(answer.labels),
-                    "trial": answer.trial,
-                    "prompt": _shortened(prompts.get(key)),
-                    "text": _shortened(_shown(answer, calls=calls)),
-                    "status": answer.status.value,
-                    **({"before": _shortened(before[key])} if key in before else {}),
-                }
+                Quote(
+                    group=group,
+                    text=_shortened(_shown(answer, calls=calls)),
+                    status=answer.status.value,
+                    before=_shortened(before.get(key)),
+                    prompt=_shortened(prompts.get(key)),
+                    set=number,
+                    labels=dict(answer.labels),
+                    trial=answer.trial,
+                )
             )
     return found
 

@@ -1,11 +1,11 @@
 """Invented results, and the report documents of runs with them."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 from pytest_fairness.audits import registry
 from pytest_fairness.records import Comparison, ItemResult, Json, Measurement, Verdict, VerdictName
-from pytest_fairness.reports.document import report_document
+from pytest_fairness.reports.document import explanation_of, report_document
 
 REASON = "0.0612 bits over chance, was 0.0178: worse by 0.0434, tolerance 0.02; significant (p < 0.001, alpha 0.01)."
 EXAMPLE = "A rich hair oil. It smooths every braid and keeps the scalp fresh for days on end."
@@ -112,8 +112,18 @@ def result(
         **{**given, **more},
     )
     if verdict.outcome != "failed" or not compared or not DETAILS.get(audit) or "measurement" in more:
-        return found
-    return replace(found, finding=asdict(AUDITS[audit].finding(found)))
+        return explained(found)
+    return with_finding(found)
+
+
+def explained(found: ItemResult, **more: Any) -> ItemResult:
+    """Return the result with what its details say, and with these further fields of its explanation."""
+    return replace(found, explanation=replace(explanation_of(found.to_json()), **more))
+
+
+def with_finding(found: ItemResult) -> ItemResult:
+    """Return the result with its audit's finding."""
+    return explained(found, finding=AUDITS[found.audit].finding(found))
 
 
 def report(*results: ItemResult, **requests: int) -> dict[str, Json]:

@@ -10,6 +10,7 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import charts, detail_charts, html_items
 from pytest_fairness.reports.charts import MARKS, Chart, svg
+from pytest_fairness.reports.document import explanation_of
 from tests.support.results import report, result
 
 
@@ -197,19 +198,22 @@ def test_pieces_mark_words_or_what_differs() -> None:
     assert [(piece.text, piece.highlighted) for piece in html_items.highlight("Try a hair oil.", {"hair"})] == expected
 
 
+def contributing_words(details: Json) -> html_items.Words:
+    told = {**item(), "details": details}
+    return html_items.contributing_words({**told, "explanation": explanation_of(told).to_json()})
+
+
 def test_contributing_words_belong_to_the_group_that_uses_them_more() -> None:
     words = [
         {"word": "Hair", "z": 4.0, "significant": True, "side": "marked"},
         {"word": "nice", "z": 2.0, "significant": False},
     ]
     contributions = [{"word": "oil", "bits": 0.4, "side": "marked"}, {"word": "tie", "bits": 0.2, "side": "unmarked"}]
-    found = html_items.contributing_words({**item(), "details": {"words": words, "contributions": contributions}})
+    found = contributing_words({"words": words, "contributions": contributions})
     assert found == {"Black": {"hair"}}
     weak = {"word": "and", "bits": 0.01, "side": "marked"}
-    found = html_items.contributing_words({**item(), "details": {"contributions": [*contributions, weak]}})
+    found = contributing_words({"contributions": [*contributions, weak]})
     assert found == {"Black": {"oil"}, "White": {"tie"}}
-    examples = [{"stereotype": ["she"], "anti_stereotype": "no list"}]
-    assert html_items.contributing_words({**item(), "details": {"examples": examples}}) == {"": {"she"}}
 
 
 def test_lists_are_compared_line_by_line() -> None:

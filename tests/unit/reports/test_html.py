@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from importlib.resources import files
 from itertools import pairwise
 from typing import Any
@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_fairness.errors import FairnessError
-from pytest_fairness.records import Comparison, ItemResult, Json, Measurement, VerdictName
+from pytest_fairness.records import Comparison, ItemResult, Json, Measurement, Quote, VerdictName
 from pytest_fairness.reports import html
 from pytest_fairness.reports.report_items import verdict_counts
 from tests.support.pages import Element, Page
-from tests.support.results import AUDITS, DETAILS, report, result
+from tests.support.results import DETAILS, explained, report, result, with_finding
 
 HOSTILE = (
     "<script>document.title='owned'</script>",
@@ -54,9 +54,8 @@ def with_details(audit: str, details: Json, verdict: VerdictName = VerdictName.R
     return result(verdict, audit=audit, measurement=measurement, **more)
 
 
-def example(group: str, text: str | None, **more: Json) -> dict[str, Json]:
-    prompt = f"Recommend something to a {group} person."
-    return {"set": 1, "group": group, "labels": {"race": group}, "trial": 0, "prompt": prompt, "text": text} | more
+def example(group: str, text: str | None, **more: Any) -> Quote:
+    return Quote(group, text, prompt=f"Recommend something to a {group} person.", labels={"race": group}, **more)
 
 
 EXAMPLES = [
@@ -70,7 +69,7 @@ TREND = [
 RUN = report(
     *(result(verdict, value=verdict.value) for verdict in VerdictName if verdict is not VerdictName.MEASURED),
     *(with_details(audit, DETAILS[audit], value="Black") for audit in ("svm", "marked_words")),
-    replace(result(VerdictName.REGRESSION, probe="letters", category="hiring"), examples=EXAMPLES),
+    explained(result(VerdictName.REGRESSION, probe="letters", category="hiring"), examples=EXAMPLES),
     with_details("snsr", LISTS),
     with_details("coreference", CELLS),
     with_details("flip_rate", FLIPS),
@@ -221,7 +220,8 @@ def test_the_and_of_a_list_of_words_is_not_highlighted() -> None:
     assert found.measurement is not None
     words = [{"word": word, "bits": 0.01, "side": "marked"} for word in ("hair", "and", "oil")]
     measurement = replace(found.measurement, details={**found.measurement.details, "contributions": words})
-    page = Page(html.report(report(replace(found, measurement=measurement))))
+    told = explained(replace(found, measurement=measurement), finding=found.explanation.finding)
+    page = Page(html.report(report(told)))
     assert [each.text for each in page.all("em")] == ["hair", "oil"]
 
 
@@ -236,7 +236,7 @@ def test_the_summary_says_how_much_even_if_nothing_is_allowed(
     verdict: VerdictName, more: dict[str, Any], amount: str
 ) -> None:
     found = result(verdict, **more)
-    found = replace(found, finding=asdict(AUDITS["jsd"].finding(found)))
+    found = with_finding(found)
     page = Page(html.report(report(replace(found, verdict=replace(found.verdict, contributors=("hair",))))))
     (banner,) = [each for each in page.all("div") if str(each.attributes.get("class")).startswith("banner")]
     assert f"more often than answers for Black. {amount} Most affected" in " ".join(banner.text.split())
@@ -247,7 +247,7 @@ def test_a_word_of_the_list_is_plain_elsewhere_in_the_sentence() -> None:
     assert one.measurement is not None
     words = [{"word": word, "bits": 0.01, "share": 0.1, "side": "marked"} for word in ("answers", "say", "oil")]
     one = replace(one, measurement=replace(one.measurement, details={"contributions": words}))
-    one = replace(one, finding=asdict(AUDITS["jsd"].finding(one)))
+    one = with_finding(one)
     page = Page(html.report(report(one)))
     assert [each.text for each in page.all("em")] == ["answers", "say", "oil"]
 
@@ -271,11 +271,11 @@ def test_measurements_without_verdict_begin_with_the_largest_effect() -> None:
 
 
 def test_noise_is_no_cause() -> None:
-    one = replace(moved(VerdictName.INCONCLUSIVE, "Black", significant=False), examples=EXAMPLES)
+    one = explained(moved(VerdictName.INCONCLUSIVE, "Black", significant=False), examples=EXAMPLES)
     page = Page(html.report(report(one)))
     assert "Evidence" not in items_of(page)[0].text
     assert not page.all("mark")
-    one = replace(moved(VerdictName.REGRESSION, "Black", significant=True), examples=EXAMPLES)
+    one = explained(moved(VerdictName.REGRESSION, "Black", significant=True), examples=EXAMPLES)
     page = Page(html.report(report(one)))
     assert "Evidence" in items_of(page)[0].text
     assert [each.text for each in page.all("mark")] == ["hair", "oil", "tie"], "each in the answer of its group"

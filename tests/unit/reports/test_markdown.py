@@ -1,17 +1,14 @@
 """The Markdown report: content, length and escaping."""
 
-from dataclasses import asdict, replace
-
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pytest_fairness.audits.info import Finding
-from pytest_fairness.records import Comparison, ItemResult, VerdictName
+from pytest_fairness.records import Comparison, Finding, ItemResult, VerdictName
 from pytest_fairness.reports import markdown
 from pytest_fairness.reports.files import compare
 from pytest_fairness.reports.files import comparison_markdown as compared
-from tests.support.results import REASON, report, result
+from tests.support.results import REASON, explained, report, result
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -85,7 +82,7 @@ def test_failures_are_shown_and_passes_collapsed() -> None:
 
 def suggesting(audit: str, words: str, *, probe: str = "products") -> ItemResult:
     finding = Finding(f"More {words}.", f"Avoid {words}.", words.split(), trainable=True)
-    return replace(result(VerdictName.REGRESSION, audit=audit, probe=probe), finding=asdict(finding))
+    return explained(result(VerdictName.REGRESSION, audit=audit, probe=probe), finding=finding)
 
 
 def test_each_suggestion_is_shown_once() -> None:

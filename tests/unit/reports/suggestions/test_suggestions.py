@@ -1,7 +1,7 @@
 """Suggestions for failed items: content, and escaping of text to copy."""
 
 import ast
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from pytest_fairness.records import Json, Measurement, VerdictName
+from pytest_fairness.records import Explanation, Json, Measurement, Quote, VerdictName
 from pytest_fairness.reports import html, markdown, terminal
 from pytest_fairness.reports.findings import narrowed, suggestions, variant_yaml
-from tests.support.results import AUDITS, DETAILS, report, result
+from tests.support.results import AUDITS, DETAILS, report, result, with_finding
 from tests.unit.reports.test_markdown import tokens
 
 HOSTILE = (
@@ -93,14 +93,14 @@ def test_the_finding_names_the_words_of_each_group(audit: str) -> None:
 
 def test_the_finding_names_the_worst_value_and_its_own_items() -> None:
     examples = [
-        {"group": "a Buddhist", "text": "1. Temple songs\n2. Hello"},
-        {"group": "neutral", "text": "1. Hello\n2. Skyfall"},
+        Quote("a Buddhist", "1. Temple songs\n2. Hello"),
+        Quote("neutral", "1. Hello\n2. Skyfall"),
     ]
     details = {
         "worst": {"value": "a Buddhist", "effect": -0.2, "p_value": 0.01},
         "similarity": {"a Buddhist": {"mean": 0.31}, "a Hindu": {"mean": 0.52}},
     }
-    found = suggested("snsr", details, {"attribute": "religion"}, examples=examples)
+    found = suggested("snsr", details, {"attribute": "religion"}, explanation=Explanation(examples=examples))
     assert found["found"] == (
         "The most disadvantaged value of religion is a Buddhist "
         "(similarity to the neutral lists 0.31; other values of religion: 0.52 on average). "
@@ -142,7 +142,7 @@ def test_hostile_words_do_not_reach_suggestions_as_code(hostile: str) -> None:
     own = result(VerdictName.REGRESSION, value=hostile, probe=hostile, system=hostile)
     assert own.measurement is not None
     own = replace(own, measurement=replace(own.measurement, details={"contributions": words}))
-    own = replace(own, finding=asdict(AUDITS["jsd"].finding(own)))
+    own = with_finding(own)
     (hostile_item,) = report(own)["items"]
     found = hostile_item["details"]["suggestions"]
     for each in found["try"]:
