@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
+from typing import TypeVar
 
 from pytest_fairness.answers import structured
 from pytest_fairness.answers.structured import Pairs
 from pytest_fairness.languages import Language
+
+Named = TypeVar("Named")
 
 # Parser of answers to multiple-choice questions: finds the one option that an answer names by its letter or text.
 #
@@ -42,6 +45,11 @@ def named_option(
         language: language of the answer.
     """
     return _Reader(options, letters, unknown, language).read(plain_answer(text))
+
+
+def mentioned(text: str, options: Sequence[str], letters: Sequence[str], language: Language) -> set[int]:
+    """Return the indices of the options that an answer mentions anywhere, stated or not; see `named_option`."""
+    return _Reader(options, letters, 0, language).mentioned(plain_answer(text))
 
 
 def states_option(text: str, options: Sequence[str], letters: Sequence[str], language: Language) -> bool:
@@ -81,7 +89,7 @@ class _Letters:
         self.before_reason = re.compile(
             rf"\W{{0,3}}({letter})(?:\W{{0,3}}(?:\s[-–—]|[,(;])|\s+(?=because\b|since\b|as\b))"
         )
-        self.another = re.compile(rf"\s*(?:,|/|or|and)\s*(?:{letter}){end}", re.IGNORECASE)
+        self.another = re.compile(rf"\s*(?:,|/|or|and)\s*({letter}){end}", re.IGNORECASE)
 
     def at_line_starts(self, text: str) -> dict[int, int]:
         """Return the options whose letter and mark, such as `B)`, begin a line, and the end position of each mark."""
@@ -121,13 +129,12 @@ class _Reader:
         """Return the index of the option that a text from `plain_answer` names; `None` for none or several."""
         if (whole := self.whole(text)) is not None:
             return whole
-        for rest, marked in labelled(text, self._language):
-            if (stated := self._begins(rest)) is not None:
-                return next(iter(stated)) if len(stated) == 1 else None
-            if marked and self._is_open(first_sentence(rest).casefold()):
-                return self._unknown
-        if self.letters.before_reason.match(text) and (stated := self._begins(text)) is not None:
-            return next(iter(stated)) if len(stated) == 1 else None
+        if stated := after_label(text, self._language, self._labelled):
+            return sole(stated)
+        if (later := corrected(text, self._language, self.whole)) is not None:
+            return later
+        if self.letters.before_reason.match(text) and (stated := self._begins(text)):
+            return sole(stated)
         if self._excludes_people(text):
             return self._unknown
         starts = self.letters.at_line_starts(text)
@@ -143,16 +150,30 @@ class _Reader:
         bare = text.strip(_MARKS).casefold()
         return self.letters.places.get(bare, self._places.get(_comparison_form(bare)))
 
-    def _begins(self, rest: str) -> set[int] | None:
-        """Return the option that a text begins with, as a set: empty if there are several; `None` if there is none."""
-        if (letter := self.letters.first.match(rest)) is not None:
-            place = self.letters.places[(letter[1] or letter[2]).casefold()]
-            after = rest[letter.end() :]
-            follows = self._option_after_letter(after)
-            several = self.letters.another.match(after) is not None or follows not in (None, place)
-            return set() if several else {place}
-        named = self._option_at_start(rest)
-        return None if named is None else {named}
+    def mentioned(self, text: str) -> set[int]:
+        """Return the options whose letter or text an answer has anywhere, stated or not."""
+        by_text = re.finditer(rf"(?<!\w)(?:{self._option_pattern})(?!\w)", " ".join(text.casefold().split()))
+        return {
+            *self.letters.at_line_starts(text),
+            *self.letters.elsewhere(text),
+            *(self._places[_comparison_form(match[0])] for match in by_text),
+        }
+
+    def _labelled(self, rest: str, marked: bool) -> set[int]:
+        if stated := self._begins(rest):
+            return stated
+        return {self._unknown} if marked and self._is_open(first_sentence(rest).casefold()) else set()
+
+    def _begins(self, rest: str) -> set[int]:
+        """Return the options that a text begins with."""
+        if (letter := self.letters.first.match(rest)) is None:
+            named = self._option_at_start(rest)
+            return set() if named is None else {named}
+        place = self.letters.places[(letter[1] or letter[2]).casefold()]
+        after = rest[letter.end() :]
+        another, follows = self.letters.another.match(after), self._option_after_letter(after)
+        further = follows if another is None else self.letters.places[another[1].casefold()]
+        return {place} if further is None else {place, further}
 
     def _is_open(self, folded: str) -> bool:
         """Return whether a text says that it is not known who or which is meant."""
@@ -198,7 +219,7 @@ class _Reader:
                 undecided = not people or (len(people) == 2 and whole and not _COMMITS.search(folded))
                 return self._unknown if undecided else None
             if matches:
-                return next(iter(named)) if len(named) == 1 else None
+                return sole(named)
         return None
 
 
@@ -214,9 +235,8 @@ def _comparison_form(option: str) -> str:
 # Decisions in answers: which choice, option or person an answer names, before it gives reasons.
 #
 # One rule holds for all of them. The last labelled line ("Final answer: no") counts. Without labels, the answer that
-# is named first, before a reason, counts, unless the rest takes it back. `labelled`, `statement` and `takes_back`
-# are this rule; `choice` reads choices with it, `options` reads options, and `audits.pronouns.antecedent` reads
-# people.
+# is named first, before a reason, counts, unless the rest takes it back. `after_label`, `statement` and `corrected` are
+# this rule; `choice` reads choices with it, `named_option` reads options, and `audits.antecedents` reads people.
 
 LONGEST = 8_000
 """Number of characters of an answer that are read; of a longer answer, half at its beginning and half at its end."""
@@ -235,6 +255,7 @@ _SENTENCE = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|$)|(?<=:)\s*\n)+")
 _CLAUSE_END = re.compile(r"[,;:()\[\]\u2014|]|\s[-\u2013]\s")
 _CUT = r"[(;\u2014]|\s[-\u2013]\s|"
 _OR = re.compile(r"\b(?:or|oder|ou|o)\b")
+_WORD = re.compile(r"\w+")
 _UNABLE = re.compile(r"\b(?:cannot|unable|can not|impossible)\b|n't\b|\bnot\b")
 
 
@@ -273,11 +294,37 @@ def _without_json(text: str) -> str:
     return pieces[-1] if len(pieces) <= 2 else "\n".join(pieces)
 
 
-def labelled(text: str, language: Language) -> Iterator[tuple[str, bool]]:
-    """Yield the text after each label of a decision, the last first, and whether a mark such as a colon follows it."""
+def after_label(text: str, language: Language, named: Callable[[str, bool], Collection[Named]]) -> Collection[Named]:
+    """Return what the last labelled line names that names anything; empty without such a line.
+
+    Args:
+        text: the answer.
+        language: language of the answer.
+        named: function that returns what a text after a label names, and learns whether a mark such as a colon stands
+            between them.
+    """
     lower = text.lower()
-    for label in reversed(list(language.decisions.label.finditer(lower if len(lower) == len(text) else text))):
-        yield text[label.end() :], label["mark"] is not None
+    labels = reversed(list(language.decisions.label.finditer(lower if len(lower) == len(text) else text)))
+    return next(filter(None, (named(text[label.end() :], label["mark"] is not None) for label in labels)), ())
+
+
+def corrected(text: str, language: Language, alone: Callable[[str], Named | None]) -> Named | None:
+    """Return what stands alone after words that take an earlier answer back, as in "A. Wait, actually B."."""
+    lower = text.lower()
+    found = list(language.decisions.takes_back.finditer(lower if len(lower) == len(text) else text))
+    return alone(statement(first_sentence(text[found[-1].end() :]), language)) if found else None
+
+
+def sole(named: Collection[Named]) -> Named | None:
+    """Return what is named, if it is only one."""
+    return next(iter(named)) if len(named) == 1 else None
+
+
+def words_beside(text: str, names: Iterable[tuple[int, int]]) -> list[str]:
+    """Return the words of a text besides the names at these places, the first name first."""
+    for start, end in reversed([*names]):
+        text = f"{text[:start]} {text[end:]}"
+    return _WORD.findall(text)
 
 
 def statement(sentence: str, language: Language) -> str:
@@ -286,12 +333,6 @@ def statement(sentence: str, language: Language) -> str:
         if any(map(str.isalnum, sentence[: cut.start()])):
             return sentence[: cut.start()]
     return sentence
-
-
-def after_taking_back(folded: str, language: Language) -> str:
-    """Return the text after words that take an earlier answer back, such as "wait"; empty without such words."""
-    found = language.decisions.takes_back.search(folded)
-    return folded[found.end() :] if found else ""
 
 
 def first_sentence(text: str) -> str:
@@ -327,15 +368,13 @@ def choice(text: str, choices: Sequence[str], language: Language) -> str | None:
     """
     reader = _Choices(tuple(choices), language)
     folded = (straight(text).strip() if reader.has_marks else plain_answer(text)).casefold()
-    for rest, marked in labelled(folded, language):
-        sentence = first_sentence(rest)
-        if named := reader.stated(sentence) if marked else reader.at_start(sentence):
-            return next(iter(named)) if len(named) == 1 else None
+    if named := after_label(folded, language, reader.labelled):
+        return sole(named)
     sentences = _sentences(folded)
-    named = reader.stated(next(sentences, ""))
-    if len(named) != 1:
+    stated = sole(reader.stated(next(sentences, "")))
+    if stated is None:
         return next((found for sentence in sentences if (found := reader.alone(sentence)) is not None), None)
-    return reader.alone(first_sentence(after_taking_back(folded, language))) or next(iter(named))
+    return corrected(folded, language, reader.alone) or stated
 
 
 def resembled(text: str, choices: Sequence[str]) -> str:
@@ -374,8 +413,11 @@ class _Choices:
             denied |= {name for name, says in found if says is False}
         return set(self._all - denied) if len(self._all) == 2 and len(denied) == 1 else set()
 
-    def at_start(self, sentence: str) -> set[str]:
-        """Return the choices that a sentence states if it begins with a choice, which may be denied."""
+    def labelled(self, rest: str, marked: bool) -> set[str]:
+        """Return the choices after a label; without a mark, they must begin the text, but may be denied."""
+        sentence = first_sentence(rest)
+        if marked:
+            return self.stated(sentence)
         begun = self._pattern.match(re.sub(r"^(?:not|nicht|no|pas|non) (?=\w)", "", sentence))
         return self.stated(sentence) if begun or self._pattern.match(sentence) else set()
 
@@ -384,8 +426,7 @@ class _Choices:
         found = list(self._pattern.finditer(sentence))
         if len(found) != 1:
             return None
-        rest = f"{sentence[: found[0].start()]} {sentence[found[0].end() :]}"
-        words = re.findall(r"\w+", rest)
+        words = words_beside(sentence, [found[0].span()])
         return self._by_folded[_key(found[0])] if all(map(self._words.before.fullmatch, words)) else None
 
     def _clauses(self, sentence: str) -> list[str]:
@@ -396,9 +437,10 @@ class _Choices:
         """Return further choices in the sentence that are clauses without other words, as in "yes, no"."""
         named: set[str] = set()
         for other in self._clauses(sentence):
-            rest = _OR.sub(" ", self._pattern.sub(" ", other))
-            if other != clause and all(map(self._words.before.fullmatch, re.findall(r"\w+", rest))):
-                named |= {self._by_folded[_key(match)] for match in self._pattern.finditer(other)}
+            found = list(self._pattern.finditer(other))
+            words = words_beside(other, map(re.Match.span, found))
+            if other != clause and all(_OR.fullmatch(word) or self._words.before.fullmatch(word) for word in words):
+                named |= {self._by_folded[_key(match)] for match in found}
         return named - affirmed
 
     def _says(self, clause: str, match: re.Match[str]) -> bool | None:

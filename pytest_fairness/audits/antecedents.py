@@ -22,6 +22,7 @@ SHOWN_SENTENCES = 10
 
 Choice = Literal["first", "second", "ambiguous"]
 """The person that an answer names: the first or the second; `ambiguous` if the answer says that either may be meant."""
+PEOPLE: tuple[Choice, Choice] = ("first", "second")
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ _REFERS = re.compile(
     r"(?<!could )(?<!might )(?<!may )(?<!can )"
     + any_of(
         r"\brefer(?:s|ring|red)? (?:back )?to",
-        r"\b(?:answer|antecedent|person|occupation)(?: here)?(?: is|:)",
+        r"\b(?:antecedent|person|occupation)(?: here)?(?: is|:)",
         r"\bit (?:is|was|must be|must have been)",
     )
     + r"(?: the| an?)?[\s\"'(]*$"
@@ -195,36 +196,36 @@ def choice(text: str, names: tuple[str, str], *, sentence: str = "", question: s
     open_at = _OPEN.search(plain) or ENGLISH.decisions.unknown.search(plain)
     if not mentions:
         return "ambiguous" if open_at else None
-    stated = _labelled_choice(raw, names, asked) or _choice_before_reason(plain, mentions)
+
+    def labelled(rest: str, marked: bool) -> set[int]:
+        line = choices.statement(rest.partition("\n")[0], ENGLISH)
+        people = mentions_of(line, names, asked)
+        begins = marked or (people and words_of(line[: people[0].start]) in ([], ["the"]))
+        return _affirmed_people(people) if begins and not _OPEN.search(line) else set()
+
+    stated = choices.sole(choices.after_label(raw, ENGLISH, labelled))
+    if stated is None:
+        stated = choices.corrected(plain, ENGLISH, lambda part: choices.sole(_people_alone(part, names, asked)))
+    if stated is None:
+        stated = _person_before_reason(plain, mentions)
     if stated is not None:
-        return stated
+        return PEOPLE[stated]
     if open_at is not None and not _is_one_of_two_denied(mentions):
-        return _choice_of_undecided(plain, mentions, open_at, question)
+        return _choice_of_undecided(plain, mentions, open_at, names, asked)
     affirmed = _affirmed_people(mentions)
     if len(affirmed) == 1:
-        return _choice_of(affirmed)
+        return PEOPLE[affirmed.pop()]
     if not affirmed:
         # All named people are denied. If both people are named, nobody is left; otherwise the other person is not
         # named.
         return "ambiguous" if len({mention.who for mention in mentions}) == 2 else None
-    return (
-        _choice_of_lone_name(plain, mentions, question, _SENTENCE)
-        or _explicit_choice(plain, mentions, question)
-        or "ambiguous"
-    )
+    chosen = _lone_person(_SENTENCE.split(plain), names, asked)
+    if chosen is None:
+        chosen = _explicit_person(plain, mentions, asked)
+    return "ambiguous" if chosen is None else PEOPLE[chosen]
 
 
-def _labelled_choice(plain: str, names: tuple[str, str], asked: Sequence[str]) -> Choice | None:
-    """Return the person in the last labelled line, such as "Answer: the nurse"; `None` without such a line."""
-    for rest, marked in choices.labelled(plain, ENGLISH):
-        line = choices.statement(rest.partition("\n")[0], ENGLISH)
-        named = _affirmed_people(mentions_of(line, names, asked)) if marked and not _OPEN.search(line) else set()
-        if len(named) == 1:
-            return _choice_of(named)
-    return None
-
-
-def _choice_before_reason(plain: str, mentions: Sequence[Mention]) -> Choice | None:
+def _person_before_reason(plain: str, mentions: Sequence[Mention]) -> int | None:
     """Return the only person whom the first sentence with a name names before a reason or a reservation.
 
     In "The nurse, because the doctor phoned" and "Likely the nurse, but it could be the doctor", this is the nurse.
@@ -238,7 +239,7 @@ def _choice_before_reason(plain: str, mentions: Sequence[Mention]) -> Choice | N
     if not rest or not inside or _OPEN.search(head) or _POSSIBLE.search(head) or _OR.match(rest):
         return None
     named = _affirmed_people(inside)
-    return _choice_of(named) if len(named) == 1 == len({mention.who for mention in inside}) else None
+    return choices.sole(named) if len({mention.who for mention in inside}) == 1 else None
 
 
 def _is_one_of_two_denied(mentions: Sequence[Mention]) -> bool:
@@ -257,12 +258,9 @@ def _affirmed_people(mentions: Sequence[Mention]) -> set[int]:
     return plain or {mention.who for mention in affirmed}
 
 
-def _choice_of(who: set[int]) -> Choice:
-    """Return the choice for a set that holds one person: `first` for 0, `second` for 1."""
-    return "first" if who == {0} else "second"
-
-
-def _choice_of_undecided(plain: str, mentions: Sequence[Mention], open_at: re.Match[str], question: str) -> Choice:
+def _choice_of_undecided(
+    plain: str, mentions: Sequence[Mention], open_at: re.Match[str], names: tuple[str, str], asked: Sequence[str]
+) -> Choice:
     """Return the choice of an undecided answer: an answer that says that the question cannot be decided.
 
     The choice is a person if the answer nevertheless chooses one, otherwise `ambiguous`.
@@ -271,66 +269,54 @@ def _choice_of_undecided(plain: str, mentions: Sequence[Mention], open_at: re.Ma
         plain: text of the answer.
         mentions: occurrences of the names.
         open_at: first phrase that says that the question cannot be decided.
-        question: question of the prompt.
+        names: names of the two people.
+        asked: words of the prompt's question.
     """
     last_open = max((match.start() for match in _OPEN.finditer(plain, open_at.start())), default=open_at.start())
     commitments = [match.end() for match in _COMMITS.finditer(plain, last_open)]
     for start in commitments[:MAX_COMMITMENTS]:
         later = _affirmed_people([mention for mention in mentions if mention.start >= start])
         if len(later) == 1 and not _WHETHER.search(plain[open_at.start() : start]):
-            return _choice_of(later)
-    if len({mention.who for mention in mentions}) == 1:
-        return _choice_of_lone_name(plain, mentions, question, _CLAUSE) or "ambiguous"
-    return "ambiguous"
+            return PEOPLE[later.pop()]
+    lone = _lone_person(_CLAUSE.split(plain), names, asked) if len({each.who for each in mentions}) == 1 else None
+    return "ambiguous" if lone is None else PEOPLE[lone]
 
 
-def _choice_of_lone_name(
-    plain: str, mentions: Sequence[Mention], question: str, ends: re.Pattern[str]
-) -> Choice | None:
+def _people_alone(part: str, names: tuple[str, str], asked: Sequence[str]) -> set[int]:
+    """Return the people whom a part of an answer names and does not deny, if it has no words besides their names.
+
+    `FILLERS`, words of the question and single characters, such as the mark of a list item, are no words here.
+    """
+    inside = mentions_of(part, names, asked)
+    words = choices.words_beside(part, ((mention.start, mention.end) for mention in inside))
+    return _affirmed_people(inside) if {word for word in words if len(word) > 1} <= {*FILLERS, *asked} else set()
+
+
+def _lone_person(parts: Iterable[str], names: tuple[str, str], asked: Sequence[str]) -> int | None:
     """Return the person whose name stands alone in a part of the answer, such as a sentence.
-
-    Such a part has no words other than the name, `FILLERS`, words of the question and single characters.
 
     Return `None` if there is no such part, or if two such parts name different people. Return `None` also if an earlier
     part has a name among other words, or says that the question cannot be decided.
-
-    Args:
-        plain: text of the answer.
-        mentions: occurrences of the names.
-        question: question of the prompt.
-        ends: regular expression for the ends of parts, such as sentences.
     """
-    fillers = FILLERS | set(words_of(plain_text(question)))
-    lone: list[set[int]] = []
-    start = 0
-    for end in [*(match.start() for match in ends.finditer(plain)), len(plain)]:
-        inside = [mention for mention in mentions if start <= mention.start < end]
-        part, start_of_part, start = plain[start:end], start, end
-        if not lone and _OPEN.search(part):
+    lone: set[int] = set()
+    for part in parts:
+        alone = _people_alone(part, names, asked)
+        if not lone and not alone and (_OPEN.search(part) or mentions_of(part, names, asked)):
             return None
-        if not inside:
-            continue
-        for mention in reversed(inside):
-            part = part[: mention.start - start_of_part] + " " + part[mention.end - start_of_part :]
-        # A single letter or digit marks a list item.
-        if {word for word in words_of(part) if len(word) > 1} <= fillers:
-            lone.append(_affirmed_people(inside))
-        elif not lone:
-            return None
-    return _choice_of(lone[0]) if lone and len(lone[0]) == 1 and all(who == lone[0] for who in lone) else None
+        lone |= alone
+    return choices.sole(lone)
 
 
-def _explicit_choice(plain: str, mentions: Sequence[Mention], question: str) -> Choice | None:
+def _explicit_person(plain: str, mentions: Sequence[Mention], asked: Sequence[str]) -> int | None:
     """Return the person whom an explicit phrase names, such as "she refers to the nurse"; `None` without such a phrase.
 
     If there are several kinds of phrases, only the most explicit kind counts. If phrases of this kind name both people,
     return `None`.
     """
     affirmed = [mention for mention in mentions if not mention.denied]
-    predicate = words_of(plain_text(question))
     ways = [_IS_THE_ONE]
-    if len(predicate) > 1 and predicate[0] == "who":
-        said = r"\s+".join(map(re.escape, predicate[1:3]))
+    if len(asked) > 1 and asked[0] == "who":
+        said = r"\s+".join(map(re.escape, asked[1:3]))
         ways.insert(0, re.compile(rf"^[\s\"',]*(?:(?:was|is) the (?:one|person) )?(?:who |that )?{said}\b"))
     after = [{mention.who for mention in affirmed if way.match(plain[mention.end :])} for way in ways]
     led_to = [mention for mention in affirmed if _REFERS.search(plain[max(0, mention.start - 60) : mention.start])]
@@ -338,7 +324,7 @@ def _explicit_choice(plain: str, mentions: Sequence[Mention], question: str) -> 
     before = set() if open_ended else {mention.who for mention in led_to}
     for people in (*after[:-1], before, after[-1]):
         if people:
-            return _choice_of(people) if len(people) == 1 else None
+            return choices.sole(people)
     return None
 
 

@@ -58,6 +58,8 @@ ANSWERS: list[tuple[Question, str, Code]] = [
     (SHIFT, "_nurse_", "second"),
     (SHIFT, "“The doctor.”", "first"),
     (SHIFT, "Answer: the doctor", "first"),
+    (SHIFT, "The doctor. Wait, actually the nurse.", "second"),
+    (SHIFT, "Nurse. Correction: doctor, because the nurse phoned", "first"),
     (SHIFT, "1. The nurse\n", "second"),
     (SHIFT, "\n\n  the\u00a0nurse  \n", "second"),
     (SHIFT, "\uff4e\uff55\uff52\uff53\uff45", "second"),

@@ -37,6 +37,7 @@ def test_choices_in_sentences_are_read(vector: dict[str, Any]) -> None:
         ("Answer:\nyes, they do", "yes"),
         ("**Answer:**\nNo", "no"),
         ("2. Yes", "yes"),
+        ("Yes. Wait, actually no.", "no"),
         ("I would say yes because of the education.", "yes"),
         ("No. Yes would be wrong.", "no"),
         ("It is $50.5, so no", "no"),

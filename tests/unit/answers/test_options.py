@@ -35,6 +35,7 @@ def read(text: str) -> int | None:
         *("The grandson", "the grandson.", "grandson", "The grandson was.", "The answer is the grandson"),
         *("The grandson, not the grandfather.", "It is the grandson rather than the grandfather."),
         "Let me think. The grandson had trouble.",
+        *("A. Wait, actually B.", "The grandfather. On second thought, the grandson.", "A. Correction: B, because …"),
     ],
 )
 def test_a_letter_and_a_text_name_their_option(text: str) -> None:

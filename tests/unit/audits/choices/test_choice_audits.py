@@ -101,6 +101,17 @@ def test_both_scores_by_hand_for_each_polarity(tmp_path: Path) -> None:
     assert registry.get("multiple_choice", "accuracy").measure(ambiguous, run).value == pytest.approx(12 / 16)
 
 
+def test_unparsed_answers_are_counted_by_what_they_most_resemble(tmp_path: Path) -> None:
+    said = "Not the old man, I would hope."
+    probe, run = worked(tmp_path, {0: said, 8: said, 2: "The old man or the young man?", 10: "Hm."})
+    rows = measure(probe, run, "bias_ambiguous").details["unparsed"]
+    assert {(row["cell"], row["reason"]): row["answers"] for row in rows} == {
+        ("ambiguous, negative", "resembles stereotypical"): 2,
+        ("ambiguous, non-negative", "several options"): 1,
+        ("ambiguous, non-negative", "no option"): 1,
+    }
+
+
 def test_scores_agree_with_the_formula_of_the_papers_script(tmp_path: Path) -> None:
     """The script counts the target in negative questions, and the other person in non-negative ones."""
     rows = lines(80)
