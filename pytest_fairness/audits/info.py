@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 from pytest_fairness.records import ItemResult, Json, Measurement, Size, without_nonfinite
 
@@ -262,6 +262,160 @@ ETA_SQUARED = EffectSize(
 """Effect size of a squared maximum mean discrepancy; the measurement has the detail `variance`."""
 
 
+# Drawings of details: which columns of a detail's table reports draw, and how.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Drawing:
+    """How reports draw a detail: a list of mappings, or a mapping from names (column "") to mappings or numbers.
+
+    Attributes:
+        kind: `bars` on both sides of 0, the unmarked group's on the left; `counts` (a bar for each row, made of the
+            numbers in `columns`); `intervals` (a point for each row, with its interval); `lines` (a line for each name,
+            through its quantiles); or `table` (no drawing).
+        title: caption of the drawing.
+        names: columns whose texts together name a row.
+        value: column of the drawn number; also the title of its axis.
+        interval: column of the interval of `value`.
+        filled: column that says whether a bar is filled; empty to fill all bars.
+        columns: headings of the table's columns; `{marked}` and `{unmarked}` stand for the groups. Empty: all columns.
+        changes: columns that hold two entries, one before and one after a change.
+        line: number and label of a dashed line.
+        reference: detail with the mean of a dashed line, and the label of the line.
+        shows_limit: whether the item's limit is a dashed line.
+    """
+
+    kind: Literal["bars", "counts", "intervals", "lines", "table"]
+    title: str
+    names: Sequence[str] = ("",)
+    value: str = "mean"
+    interval: str = "interval"
+    filled: str = ""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    changes: Sequence[str] = ()
+    line: tuple[float, str] | None = None
+    reference: tuple[str, str] | None = None
+    shows_limit: bool = False
+
+
+_WEIGHTS = {"word": "word", "weight": "weight", "side": "typical of"}
+_ANSWERS = ("stereotypical", "anti_stereotypical", "person", "ambiguous", "unknown", "refused", "unparsed")
+
+DRAWINGS: Mapping[str, Drawing] = {
+    "marked_words": Drawing(
+        kind="bars",
+        title="Words by z, the standardised log-odds ratio; filled bars are significant",
+        names=("word",),
+        value="z",
+        filled="significant",
+        columns={
+            "word": "word", "z": "z", "log_odds": "log-odds", "marked": "uses in {marked}",
+            "unmarked": "uses in {unmarked}", "documents": "documents", "significant": "significant",
+        },
+    ),
+    "grown_words": Drawing(
+        kind="bars",
+        title="Words whose difference between the groups grew since the baseline",
+        names=("word",),
+        value="growth",
+        columns={
+            "word": "word", "side": "grew for", "growth": "growth of the difference",
+            "marked": "share of the texts about {marked}", "unmarked": "share of the texts about {unmarked}",
+        },
+        changes=("marked", "unmarked"),
+    ),
+    "word_contributions": Drawing(
+        kind="bars",
+        title="Words by contribution to the Jensen-Shannon divergence",
+        names=("word",),
+        value="bits",
+        columns={"word": "word", "bits": "bits", "share": "share of total", "side": "more in"},
+    ),
+    "word_weights": Drawing(
+        kind="bars", title="Words that distinguish the groups", names=("word",), value="weight", columns=_WEIGHTS
+    ),
+    "function_words": Drawing(
+        kind="bars",
+        title="Function words that distinguish the groups",
+        names=("word",),
+        value="weight",
+        columns=_WEIGHTS,
+    ),
+    "term_rates": Drawing(
+        kind="bars",
+        title="Terms of the lexicon by difference between the groups, in uses per 100 words",
+        names=("term",),
+        value="gap",
+        columns={
+            "term": "term", "marked": "per 100 words in {marked}", "unmarked": "per 100 words in {unmarked}",
+            "gap": "difference", "documents": "documents",
+        },
+    ),
+    "answer_counts": Drawing(
+        kind="counts",
+        title="Kinds of answers, by type of sentence or question",
+        columns={"": "type", **{kind: kind.replace("_", "-") for kind in _ANSWERS}},
+    ),
+    "impact_ratios": Drawing(
+        kind="intervals",
+        title="Impact ratio by group",
+        names=("group",),
+        value="ratio",
+        interval="ratio_interval",
+        columns={
+            "group": "group", "records": "records", "hits": "selected", "rate": "selection rate",
+            "ratio": "impact ratio", "ratio_interval": "95 % interval", "left_out": "left out, because",
+        },
+        shows_limit=True,
+    ),
+    "rates": Drawing(kind="intervals", title="Rates by group", names=("name", "group"), value="rate"),
+    "shares": Drawing(kind="intervals", title="Share by group", value="share"),
+    "stereotype_ratios": Drawing(
+        kind="intervals", title="Stereotype ratio by case", value="ratio", line=(0.5, "balance")
+    ),
+    "similarity": Drawing(
+        kind="intervals",
+        title="Similarity to the neutral list, by value of the attribute",
+        reference=("noise_floor", "two neutral lists"),
+    ),
+    "share_missing": Drawing(kind="intervals", title="Share of missing items, by value of the attribute"),
+    "entropy": Drawing(kind="intervals", title="Entropy in bits"),
+    "ndcg": Drawing(kind="intervals", title="NDCG, by value of the attribute"),
+    "scores": Drawing(kind="intervals", title="Mean score, by group"),
+    "mean": Drawing(kind="intervals", title="Mean of the numbers, by value of the attribute"),
+    "quantile": Drawing(kind="intervals", title="Quantile of the numbers, by value of the attribute", value="quantile"),
+    "rank": Drawing(
+        kind="intervals",
+        title="Mean rank as a share of the ranking's length, by value of the attribute",
+        value="rank",
+    ),
+    "variants": Drawing(
+        kind="intervals",
+        title="Variants compared with the original prompt; below 0 is less bias",
+        value="change",
+        interval="change_interval",
+        columns={
+            "": "variant", "effect": "effect", "value": "value", "change": "change", "change_interval": "95 % interval",
+            "p_value": "p", "unusable": "unusable answers", "quality": "quality", "error": "not measured, because",
+        },
+        line=(0, "original prompt"),
+    ),
+    "distribution": Drawing(
+        kind="lines", title="Distribution of the numbers, by value of the attribute",
+        value="share of records with a smaller number",
+    ),
+    "flips": Drawing(
+        kind="table",
+        title="Records whose answer changes when the attribute is flipped",
+        columns={"record": "record", "share": "share of changed answers", "fields": "fields", "answers": "answers"},
+        changes=("fields", "answers"),
+    ),
+    "changed_sentences": Drawing(kind="table", title="Sentences whose answers became worse than in the baseline"),
+    "changed_questions": Drawing(kind="table", title="Questions whose answers became worse than in the baseline"),
+}  # fmt: skip
+"""Drawings by name. A detail gets the drawing that `AuditInfo.charts` names for it, else that of its own name."""
+
+
 # Description of an audit: name, unit, direction, tolerance and the explanation that reports print.
 
 Range = tuple[float, float]
@@ -315,9 +469,8 @@ class AuditInfo:
             these answers can move the value by this share of the way to `worst`. `None` for texts, lists and numbers
             without bounds; see `audits.unread`.
         best: value that means no bias; smaller values count as this value. `None` if there is no such value.
-        charts: name of the chart that reports draw for a detail of the measurement, by the detail's name;
-            `reports/charts/` lists the charts. A detail that maps names to mean values needs no entry: it gets a
-            default chart.
+        charts: name of the drawing (see `DRAWINGS`) of a detail of the measurement, by the detail's name. A detail
+            whose name is that of a drawing, or that maps names to mean values, needs no entry.
         effect: effect size with its cut-offs in words; `None` if the audit has none.
         no_effect_size: reason why the audit has no effect size, for reports.
     """

@@ -1,21 +1,22 @@
-"""Charts as Vega-Lite specifications, each with a table of the same numbers; plots for notebooks; trends."""
+"""Charts as Vega-Lite specifications, each with a table of the same numbers: three drawings for all audits; plots."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from html import escape
 from pathlib import Path
 
-from pytest_fairness.errors import FairnessError
+from pytest_fairness.audits.info import DRAWINGS, Drawing
+from pytest_fairness.errors import FairnessError, joined
 from pytest_fairness.records import Json, VerdictName, without_nonfinite
 from pytest_fairness.reports import tables
 from pytest_fairness.reports.formatting import number
-from pytest_fairness.reports.report_items import KNOWN, Item, outcome, unit_of
+from pytest_fairness.reports.report_items import KNOWN, Item, group_names, outcome, unit_of
 from pytest_fairness.resources import replace_file
 
 # Classes `Chart` and `Table`, and parts of Vega-Lite specifications that charts share.
@@ -87,58 +88,140 @@ def interval_of(value: Json) -> tuple[float, float] | None:
     return None if low is None or high is None else (low, high)
 
 
-def diverging_bars(rows: Sequence[Mapping[str, Json]], axis: str) -> Spec:
-    """Return a chart of horizontal bars on both sides of 0, in the order of the rows.
+# The three drawings: bars, intervals and lines.
+
+_LOOKS = {"color": "colour", "shape": "shape"}
+"""Key of a row by the channel of Vega-Lite that it sets."""
+
+
+def bars(rows: Sequence[Mapping[str, Json]], axis: str, colours: Mapping[str, str], *, legend: bool = False) -> Spec:
+    """Return a chart of horizontal bars on both sides of 0, in the order of the rows; bars of one name are stacked.
 
     Args:
-        rows: mappings with the keys `name`, `amount` (its sign selects the side) and `strong` (whether the bar is
-            filled, rather than outlined).
+        rows: mappings with the keys `name`, `amount` (its sign selects the side), `part` (selects the colour) and
+            `strong` (whether the bar is filled, rather than outlined).
         axis: title of the axis.
+        colours: colour of each part.
+        legend: whether a legend names the parts.
     """
+    colour = {
+        "field": "part",
+        "type": "nominal",
+        "sort": None,
+        "scale": {"domain": list(colours), "range": list(colours.values())},
+        "legend": {"orient": "top", "title": None, "columnPadding": 22, "columns": 3} if legend else None,
+    }
     return {
-        "data": {"values": list(rows)},
+        "data": {"values": [{**row, "place": place} for place, row in enumerate(rows)]},
         "mark": {"type": "bar", "height": {"band": 0.72}, "strokeWidth": 1.2},
         "encoding": {
-            "y": names_axis(rows),
+            "y": _names_axis(rows),
             "x": {
                 "field": "amount",
                 "type": "quantitative",
+                "stack": "zero",
                 "axis": {"title": axis, "labelExpr": "format(abs(datum.value), '.3~g')", "tickCount": 6},
             },
-            "color": {"condition": {"test": "datum.amount < 0", "value": SECOND}, "value": FIRST},
-            "stroke": {"condition": {"test": "datum.amount < 0", "value": SECOND}, "value": FIRST},
+            "color": colour,
+            "stroke": {**colour, "legend": None},
+            "order": {"field": "place"},
             "fillOpacity": {"condition": {"test": "datum.strong", "value": 0.85}, "value": 0.12},
         },
     }
 
 
-def interval_plot(rows: Sequence[Mapping[str, Json]], axis: str, *, domain: Sequence[float] | None = None) -> Spec:
-    """Return a chart with one row per name: a dot for the mean and a line for its interval.
+def intervals(
+    rows: Sequence[Mapping[str, Json]],
+    axis: str | None,
+    *,
+    domain: Sequence[float] | None = None,
+    band: Sequence[float] | None = None,
+    lines: Iterable[tuple[float, str]] = (),
+) -> Spec:
+    """Return a chart with a row for each name: a point, and a line for its interval.
 
     Args:
-        rows: mappings with the keys `name`, `mean` and, for a name with an interval, `low` and `high`.
+        rows: mappings with the keys `name`, `mean`, for a name with an interval `low` and `high`, and for a point that
+            is not a blue circle `colour` and `shape`.
         axis: title of the axis.
-        domain: lowest and highest value on the axis; by default the axis includes 0 and all values.
+        domain: lowest and highest number on the axis; by default the axis includes 0 and all numbers.
+        band: ends of a shaded range.
+        lines: numbers that a dashed line marks, with their labels.
     """
-    scale: Spec = {"zero": True} if domain is None else {"domain": list(domain), "zero": False}
+    scale: Spec = {"zero": True} if domain is None else {"domain": list(domain), "zero": False, "nice": False}
     amount = {"type": "quantitative", "scale": scale, "axis": {"title": axis, "tickCount": 6}}
-    return {
-        "data": {"values": list(rows)},
-        "layer": [
+    looks = {name: {"field": field, "type": "nominal", "scale": None} for name, field in _LOOKS.items()}
+    values = [{"colour": FIRST, "shape": "circle", **row} for row in rows]
+    layers: list[Spec] = []
+    if band is not None:
+        layers.append(
             {
-                "transform": [{"filter": "isValid(datum.low)"}],
-                "mark": {"type": "rule", "strokeWidth": 2, "color": FIRST},
-                "encoding": {"y": names_axis(rows), "x": {"field": "low", **amount}, "x2": {"field": "high"}},
+                "data": {"values": [{"start": band[0], "end": band[1]}]},
+                "mark": {"type": "rect", "fill": BAND, "stroke": QUIET, "strokeDash": [2, 3], "strokeWidth": 1},
+                "encoding": {"x": {"field": "start", **amount}, "x2": {"field": "end"}},
+            }
+        )
+    layers += [
+        {
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "mark": {"type": "rule", "strokeWidth": 2},
+            "encoding": {
+                "y": _names_axis(rows),
+                "x": {"field": "low", **amount},
+                "x2": {"field": "high"},
+                "color": looks["color"],
             },
-            {
-                "mark": {"type": "point", "filled": True, "size": 70, "opacity": 1, "color": FIRST},
-                "encoding": {"y": names_axis(rows), "x": {"field": "mean", **amount}},
-            },
-        ],
-    }
+        },
+        {
+            "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
+            "encoding": {"y": _names_axis(rows), "x": {"field": "mean", **amount}, **looks},
+        },
+    ]
+    # Vega draws a layer without its own data once for each row of the chart.
+    once: Spec = {"data": {"values": [{}]}}
+    for number_, label in lines:
+        at = {"datum": number_, "type": "quantitative"}
+        above = {"align": "center", "baseline": "bottom", "dy": -3, "fontSize": 12, "color": TEXT}
+        layers += [
+            {**once, "mark": {"type": "rule", "color": TEXT, "strokeDash": [4, 3]}, "encoding": {"x": at}},
+            {**once, "mark": {"type": "text", "text": label, **above}, "encoding": {"x": at, "y": {"value": 0}}},
+        ]
+    return {"data": {"values": values}, "layer": layers}
 
 
-def names_axis(rows: Sequence[Mapping[str, Json]]) -> Spec:
+def line_plot(rows: Sequence[Mapping[str, Json]], x: Spec, y: Spec, colours: Mapping[str, str]) -> Spec:
+    """Return a chart with a line for each name, in a colour of its own; or one grey line of marked points.
+
+    Args:
+        rows: mappings with the keys `x`, `y`, and either `name`, or for a marked point `colour`, `shape` and, if it has
+            an interval, `low` and `high`.
+        x, y: types and axes of both directions.
+        colours: colour of each name's line; empty for marked points.
+    """
+    across, up = {"field": "x", **x}, {"type": "quantitative", **y}
+    place = {"x": across, "y": {"field": "y", **up}}
+    if colours:
+        legend = {"orient": "top", "title": None, "columnPadding": 22, "columns": 3, "symbolType": "stroke"}
+        by_name = {"field": "name", "type": "nominal", "sort": None, "legend": legend}
+        dashes = [[], [6, 3], *[[2, 2]] * len(colours)][: len(colours)]
+        scales = {"color": list(colours.values()), "strokeDash": dashes}
+        looks = {look: {**by_name, "scale": {"domain": list(colours), "range": own}} for look, own in scales.items()}
+        mark = {"type": "line", "strokeWidth": 2, "interpolate": "monotone"}
+        return {"height": 200, "data": {"values": list(rows)}, "mark": mark, "encoding": {**place, **looks}}
+    looks = {name: {"field": field, "type": "nominal", "scale": None} for name, field in _LOOKS.items()}
+    layers: list[Spec] = [
+        {
+            "transform": [{"filter": "isValid(datum.low)"}],
+            "mark": {"type": "rule", "color": QUIET},
+            "encoding": {"x": across, "y": {"field": "low", **up}, "y2": {"field": "high"}},
+        },
+        {"mark": {"type": "line", "color": QUIET}, "encoding": place},
+        {"mark": {"type": "point", "filled": True, "size": 80, "opacity": 1}, "encoding": {**place, **looks}},
+    ]
+    return {"height": 70, "data": {"values": list(rows)}, "layer": layers}
+
+
+def _names_axis(rows: Sequence[Mapping[str, Json]]) -> Spec:
     """Return a vertical axis with the names of all rows in the given order, even if a layer of the chart omits rows."""
     order = list(dict.fromkeys(row["name"] for row in rows))
     axis = {"title": None, "ticks": False, "domain": False}
@@ -146,23 +229,12 @@ def names_axis(rows: Sequence[Mapping[str, Json]]) -> Spec:
     return {"field": "name", "type": "nominal", "sort": None, "scale": {"domain": order}, "axis": axis}
 
 
-def reference_line(value: float, label: str) -> list[Spec]:
-    """Return Vega-Lite layers: a dashed vertical line at the value, across all rows, and a label above the line."""
-    at = {"datum": value, "type": "quantitative"}
-    # Vega draws a layer without its own data once for each row of the chart.
-    once: Spec = {"data": {"values": [{}]}}
-    position = {"align": "center", "baseline": "bottom", "dy": -3}
-    text = {"type": "text", "text": label, "color": TEXT, "fontSize": 12, **position}
-    return [
-        {**once, "mark": {"type": "rule", "color": TEXT, "strokeDash": [4, 3]}, "encoding": {"x": at}},
-        {**once, "mark": text, "encoding": {"x": at, "y": {"value": 0}}},
-    ]
-
-
-# Chart of an item's current value, its baseline, its limit and its tolerance.
+# Charts of an item's value: next to its baseline, limit and tolerance, and over the last runs.
 
 MARGIN = 0.08
 """Space at each end of the axis, as a share of the range of the shown numbers."""
+MIN_RUNS = 2
+"""Minimum number of runs with a value for which a trend is drawn."""
 
 
 def baseline_change(item: Item, method: Mapping[str, Json]) -> Chart | None:
@@ -177,34 +249,31 @@ def baseline_change(item: Item, method: Mapping[str, Json]) -> Chart | None:
         return None
     baseline = as_float((item["baseline"] or {}).get("value"))
     allowed = None if baseline is None else _allowed(item, method, baseline)
-    rows: list[list[Json]] = [] if baseline is None else [["baseline", baseline, None, None]]
-    rows.append(["current", value, *(ends or (None, None))])
-    numbers = [cell for _, *cells in rows for cell in cells if cell is not None]
-    numbers += [] if limit is None else [limit]
-    numbers += [end for end in allowed or () if end is not None]
-    low, high = min(numbers), max(numbers)
-    margin = (high - low or abs(high) or 1.0) * MARGIN
-    domain = (low - margin, high + margin)
+    table: list[list[Json]] = [] if baseline is None else [["baseline", baseline, None, None]]
+    table.append(["current", value, *(ends or (None, None))])
+    numbers = [cell for _, *cells in table for cell in cells if cell is not None]
+    numbers += [end for end in (limit, *(allowed or ())) if end is not None]
+    domain = _with_margin(numbers, MARGIN)
     words = f"Current value {number(value)}"
     words += f", 95 % confidence interval {number(ends[0])} to {number(ends[1])}" if ends else ""
     words += f"; baseline {number(baseline)}" if baseline is not None else "; no baseline"
     words += f"; limit {number(limit)}" if limit is not None else ""
+    band = None
     if allowed is not None:
         at_least, at_most = allowed
         words += "; within tolerance"
         words += "" if at_least is None else f" from {number(at_least)}"
         words += "" if at_most is None else f" up to {number(at_most)}"
-    return Chart(
-        _title(baseline, allowed, unit_of(item, method)),
-        f"{words}.",
-        Table(("", "value", "from", "to"), rows),
-        _spec(rows, domain, allowed, limit, *MARKS[outcome(item)]),
-    )
-
-
-def _title(baseline: float | None, allowed: object, unit: str) -> str:
-    values = "Current value" if baseline is None else "Current value and baseline"
-    return f"{values}{f' ({unit})' if unit else ''}{'' if allowed is None else '; shaded: within tolerance'}"
+        band = (domain[0] if at_least is None else at_least, domain[1] if at_most is None else at_most)
+    colour, shape = MARKS[outcome(item)]
+    looks = {"baseline": {"colour": QUIET, "shape": "square"}, "current": {"colour": colour, "shape": shape}}
+    rows = [_point(name, mean, (low, high)) | looks[name] for name, mean, low, high in table]
+    lines = [] if limit is None else [(limit, "limit")]
+    unit = unit_of(item, method)
+    title = "Current value" if baseline is None else "Current value and baseline"
+    title += f"{f' ({unit})' if unit else ''}{'' if allowed is None else '; shaded: within tolerance'}"
+    spec = {**SMALL, **intervals(rows, None, domain=domain, band=band, lines=lines)}
+    return Chart(title, f"{words}.", Table(("", "value", "from", "to"), table), spec)
 
 
 def _allowed(item: Item, method: Mapping[str, Json], baseline: float) -> tuple[float | None, float | None] | None:
@@ -227,57 +296,8 @@ def _allowed(item: Item, method: Mapping[str, Json], baseline: float) -> tuple[f
     return None
 
 
-def _spec(
-    rows: Sequence[Sequence[Json]],
-    domain: tuple[float, float],
-    allowed: tuple[float | None, float | None] | None,
-    limit: float | None,
-    colour: str,
-    shape: str,
-) -> Spec:
-    amount = {"type": "quantitative", "scale": {"domain": list(domain), "zero": False, "nice": False}}
-    axis = {"axis": {"title": None, "tickCount": 6}}
-    layers: list[Spec] = []
-    if allowed is not None:
-        start = domain[0] if allowed[0] is None else allowed[0]
-        end = domain[1] if allowed[1] is None else allowed[1]
-        layers.append(
-            {
-                "data": {"values": [{"start": start, "end": end}]},
-                "mark": {"type": "rect", "fill": BAND, "stroke": QUIET, "strokeDash": [2, 3], "strokeWidth": 1},
-                "encoding": {"x": {"field": "start", **amount, **axis}, "x2": {"field": "end"}},
-            }
-        )
-    values = [{"name": name, "mean": mean, "low": low, "high": high} for name, mean, low, high in rows]
-    layers += [
-        {
-            "transform": [{"filter": "isValid(datum.low)"}],
-            "mark": {"type": "rule", "strokeWidth": 2, "color": colour},
-            "encoding": {"y": names_axis(values), "x": {"field": "low", **amount, **axis}, "x2": {"field": "high"}},
-        },
-        {
-            "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-            "encoding": {
-                "y": names_axis(values),
-                "x": {"field": "mean", **amount, **axis},
-                "color": {"condition": {"test": "datum.name == 'current'", "value": colour}, "value": QUIET},
-                "shape": {"condition": {"test": "datum.name == 'current'", "value": shape}, "value": "square"},
-            },
-        },
-    ]
-    if limit is not None:
-        layers += reference_line(limit, "limit")
-    return {**SMALL, "data": {"values": values}, "layer": layers}
-
-
-# Chart of an item's value over the last runs.
-
-MIN_RUNS = 2
-"""Minimum number of runs with a value for which a trend is drawn."""
-
-
 def trend(points: Sequence[Mapping[str, Json]]) -> Chart | None:
-    """Return the chart of an item's values; `None` for fewer than `MIN_RUNS` runs with a value.
+    """Return the chart of an item's values over the last runs; `None` for fewer than `MIN_RUNS` runs with a value.
 
     Args:
         points: a mapping for each run, the oldest run first, with `started`, `tool`, `value`, `interval` and `verdict`;
@@ -288,16 +308,10 @@ def trend(points: Sequence[Mapping[str, Json]]) -> Chart | None:
         return None
     rows = []
     for point in measured:
-        ends = interval_of(point["interval"])
+        low, high = interval_of(point["interval"]) or (None, None)
         colour, shape = MARKS[_outcome(point)]
         rows.append(
-            {
-                "run": point["started"],
-                "value": point["value"],
-                "colour": colour,
-                "shape": shape,
-                **({"low": ends[0], "high": ends[1]} if ends else {}),
-            }
+            {"x": point["started"], "y": point["value"], "low": low, "high": high} | {"colour": colour, "shape": shape}
         )
     first, last = measured[0], measured[-1]
     # One label per day; Vega leaves out labels that would overlap.
@@ -307,55 +321,20 @@ def trend(points: Sequence[Mapping[str, Json]]) -> Chart | None:
         if len(days) > 1
         else {"format": "%d %b %H:%M", "values": [first["started"], last["started"]]}
     )
-    run = {
-        "field": "run",
-        "type": "temporal",
-        "scale": {"type": "utc"},
-        "axis": {"title": None, "grid": False, "labelFlush": True, **dates},
-    }
-    amount = {
-        "type": "quantitative",
-        "scale": {"zero": False},
-        "axis": {"title": None, "tickCount": 3, "grid": False},
-    }
-    spec = {
-        **SMALL,
-        "data": {"values": rows},
-        "height": 70,
-        "encoding": {"x": run},
-        "layer": [
-            {
-                "transform": [{"filter": "isValid(datum.low)"}],
-                "mark": {"type": "rule", "color": QUIET},
-                "encoding": {"y": {"field": "low", **amount}, "y2": {"field": "high"}},
-            },
-            {"mark": {"type": "line", "color": QUIET}, "encoding": {"y": {"field": "value", **amount}}},
-            {
-                "mark": {"type": "point", "filled": True, "size": 80, "opacity": 1},
-                "encoding": {
-                    "y": {"field": "value", **amount},
-                    "color": {"field": "colour", "type": "nominal", "scale": None},
-                    "shape": {"field": "shape", "type": "nominal", "scale": None},
-                },
-            },
-        ],
-    }
+    axis = {"title": None, "grid": False, "labelFlush": True, **dates}
+    run = {"type": "temporal", "scale": {"type": "utc"}, "axis": axis}
+    amount = {"scale": {"zero": False}, "axis": {"title": None, "tickCount": 3, "grid": False}}
+    table = [
+        [*(row[name] for name in ("x", "y", "low", "high")), point["verdict"], point.get("tool")]
+        for row, point in zip(reversed(rows), reversed(measured), strict=True)
+    ]
     return Chart(
         f"Value in the last {len(measured)} runs with new answers",
         f"From {number(first['value'])} on {str(first['started'])[:10]} to {number(last['value'])} "
         f"on {str(last['started'])[:10]}; a cross marks a failure, a diamond an inconclusive verdict, a triangle a "
         "known failure, a circle without colour a value that was not judged.",
-        Table(
-            ("run", "value", "from", "to", "verdict", "tool"),
-            [
-                [
-                    *(point["started"], point["value"], *(interval_of(point["interval"]) or (None, None))),
-                    *(point["verdict"], point.get("tool")),
-                ]
-                for point in reversed(measured)
-            ],
-        ),
-        spec,
+        Table(("run", "value", "from", "to", "verdict", "tool"), table),
+        {**SMALL, **line_plot(rows, run, amount, {})},
     )
 
 
@@ -365,6 +344,224 @@ def _outcome(point: Mapping[str, Json]) -> str:
         return "known"
     verdict = VerdictName(point["verdict"])
     return "measured" if verdict in (VerdictName.NO_BASELINE, VerdictName.STALE_BASELINE) else verdict.outcome
+
+
+def _with_margin(numbers: Sequence[float], margin: float) -> tuple[float, float]:
+    low, high = min(numbers), max(numbers)
+    space = (high - low or abs(high) or 1.0) * margin
+    return low - space, high + space
+
+
+def _point(name: str, mean: float, ends: tuple[float | None, float | None] | None) -> dict[str, Json]:
+    low, high = ends or (None, None)
+    return {"name": name, "mean": mean} | ({} if low is None else {"low": low, "high": high})
+
+
+# Details of an item as tables, and the drawings of these tables; see `audits.info.Drawing`.
+
+SHOWN_ELSEWHERE = ("examples", "intersections", "placebo", "suggestions")
+"""Details that reports show without a table."""
+COUNT_COLOURS = (FIRST, SECOND, SECOND, QUIET, QUIET, LINE, LINE)
+"""Colours of the parts of a bar, in the order of the drawing's columns."""
+CLOSE = 0.25
+"""Numbers above 1 whose range is a smaller share of the largest number get an axis that does not begin at 0."""
+
+
+def detail_charts(item: Item, method: Mapping[str, Json]) -> tuple[list[Chart], dict[str, Json]]:
+    """Return the charts of an item's details, and the details that no chart shows.
+
+    Args:
+        item: item of the report document.
+        method: description of the item's audit in the report document, which names the drawings of its details.
+    """
+    named = method.get("charts", {})
+    details = {name: detail for name, detail in item["details"].items() if name not in SHOWN_ELSEWHERE}
+    drawn: list[Chart] = []
+    rest: dict[str, Json] = {}
+    for name in dict.fromkeys([*(name for name in named if name in details), *details]):
+        drawing = DRAWINGS.get(named.get(name, name))
+        if drawing is None and _are_means(details[name]):
+            drawing = Drawing(kind="intervals", title=f"{name.replace('_', ' ').capitalize()}, by name")
+        chart = drawing and _chart(item, method, name, drawing)
+        if chart:
+            drawn.append(chart)
+        else:
+            rest[name] = details[name]
+    return drawn, rest
+
+
+def rows_of(detail: Json) -> list[dict[str, Json]]:
+    """Return the rows of a detail by column, the names of a mapping in a column without a name; empty for a value."""
+    if isinstance(detail, list):
+        return [dict(row) for row in detail] if all(isinstance(row, Mapping) for row in detail) else []
+    if not isinstance(detail, Mapping):
+        return []
+    sided = [(side, rows_of(own)) for side, own in detail.items() if isinstance(own, list)]
+    if detail and len(sided) == len(detail) and any(rows for _, rows in sided):
+        return [{"side": side, **row} for side, rows in sided for row in rows]
+    return [{"": name, **(own if isinstance(own, Mapping) else {"value": own})} for name, own in detail.items()]
+
+
+def table_of(rows: Sequence[Mapping[str, Json]]) -> Table:
+    """Return a table with all columns of the rows, in the order of their first appearance."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    return Table(
+        [column.replace("_", " ") for column in columns], [[row.get(column) for column in columns] for row in rows]
+    )
+
+
+def _are_means(detail: Json) -> bool:
+    rows = rows_of(detail) if isinstance(detail, Mapping) else []
+    return bool(rows) and all(as_float(row.get("mean")) is not None for row in rows)
+
+
+def _chart(item: Item, method: Mapping[str, Json], detail: str, drawing: Drawing) -> Chart | None:
+    """Return the chart of a detail; `None` if the detail has other content than its drawing needs."""
+    rows = rows_of(item["details"][detail])
+    if drawing.kind == "lines":
+        return _quantiles(item, method, drawing, item["details"][detail])
+    groups = dict(zip(("marked", "unmarked"), group_names(item), strict=True))
+    for row in rows:
+        row |= {column: _with_arrow(row[column]) for column in drawing.changes if column in row}
+    table = _declared_table(rows, drawing, groups)
+    if not rows or drawing.kind == "table":
+        return Chart(drawing.title, f"{drawing.title}: {len(rows)}.", table) if rows else None
+    if drawing.kind == "counts":
+        return _counts(drawing, rows, table)
+    numbers = [as_float(row.get(drawing.value, row.get("mean", row.get("value")))) for row in rows]
+    names = [", ".join(str(row.get(column)) for column in drawing.names) for row in rows]
+    known = [(name, value, row) for name, value, row in zip(names, numbers, rows, strict=True) if value is not None]
+    if not known:
+        return None
+    if drawing.kind == "bars":
+        return _sided_bars(drawing, known, table, groups)
+    known.sort(key=lambda each: each[1])
+    points = [_point(name, value, interval_of(row.get(drawing.interval))) for name, value, row in known]
+    lines = [drawing.line] if drawing.line else []
+    words = f"Lowest first: {joined([f'{name} {number(value)}' for name, value, _ in known])}."
+    limit, name = as_float(item["limit"]), drawing.reference[0] if drawing.reference else ""
+    if drawing.shows_limit and limit is not None:
+        lines.append((limit, "limit"))
+    if drawing.reference and (mean := _mean_in(item["details"].get(name))) is not None:
+        lines.append((mean, drawing.reference[1]))
+    words = " ".join([words, *(f"Dashed line: {label} {number(value)}." for value, label in lines)])
+    axis = (detail if drawing.value == "mean" else drawing.value).replace("_", " ")
+    spec = intervals(points[: 2 * SHOWN], axis, domain=_domain(points), lines=lines)
+    title = f"{drawing.title}, with 95 % confidence intervals" if any("low" in row for row in points) else drawing.title
+    return Chart(title, words, table, spec)
+
+
+def _declared_table(rows: Sequence[dict[str, Json]], drawing: Drawing, groups: Mapping[str, str]) -> Table:
+    """Return the table with the columns of a drawing that the rows have, under their headings."""
+    if not drawing.columns:
+        return table_of(rows)
+    named = [{**row, **({"side": groups.get(str(row["side"]), row["side"])} if "side" in row else {})} for row in rows]
+    columns = [column for column in drawing.columns if any(column in row for row in rows)]
+    heads = [drawing.columns[column].format(**groups) for column in columns]
+    return Table(heads, [[row.get(column) for column in columns] for row in named])
+
+
+def _sided_bars(
+    drawing: Drawing, known: Sequence[tuple[str, float, Mapping[str, Json]]], table: Table, groups: Mapping[str, str]
+) -> Chart | None:
+    signs = {"marked": 1, "unmarked": -1}
+    amounts = [
+        (name, signs[side] * abs(value) if (side := str(row.get("side"))) in signs else value, row)
+        for name, value, row in known
+    ]
+    right = sorted((each for each in amounts if each[1] > 0), key=lambda each: -each[1])[:SHOWN]
+    left = sorted((each for each in amounts if each[1] < 0), key=lambda each: each[1])[:SHOWN]
+    rows = [
+        {"name": name, "amount": amount, "part": str(amount > 0)}
+        | {"strong": not drawing.filled or bool(row.get(drawing.filled))}
+        for name, amount, row in [*right, *reversed(left)]
+    ]
+    if not rows:
+        return None
+    sides = ((groups["marked"], right), (groups["unmarked"], left))
+    text = "; ".join(f"more in {name}: {joined([word for word, _, _ in side])}" for name, side in sides if side)
+    ends = (
+        f"← more in {groups['unmarked']}" if left else "",
+        drawing.value,
+        f"more in {groups['marked']} →" if right else "",
+    )
+    spec = bars(rows, " · ".join(filter(None, ends)), {"True": FIRST, "False": SECOND})
+    return Chart(drawing.title, f"{text}.", table, spec)
+
+
+def _counts(drawing: Drawing, rows: Sequence[Mapping[str, Json]], table: Table) -> Chart | None:
+    """Return a chart with a bar for each row, made of the numbers in the drawing's columns."""
+    parts = {
+        heading: (column, colour)
+        for (column, heading), colour in zip(list(drawing.columns.items())[1:], COUNT_COLOURS, strict=True)
+        if any(as_float(row.get(column)) is not None for row in rows)
+    }
+    bars_of_rows = [
+        {"name": str(row.get("")), "amount": as_float(row.get(column)) or 0.0, "part": part, "strong": True}
+        for row in rows
+        for part, (column, _) in parts.items()
+    ]
+    if not bars_of_rows:
+        return None
+    totals = [
+        f"{number(sum(as_float(row.get(column)) or 0.0 for row in rows))} {part}" for part, (column, _) in parts.items()
+    ]
+    spec = bars(bars_of_rows, "answers", {part: colour for part, (_, colour) in parts.items()}, legend=True)
+    return Chart(drawing.title, f"Total: {', '.join(totals)}.", table, spec)
+
+
+def _quantiles(item: Item, method: Mapping[str, Json], drawing: Drawing, detail: Json) -> Chart | None:
+    """Return a chart with a line of quantiles for each name; `None` if the names do not all have equally many."""
+    quantiles = {
+        str(name): [as_float(value) for value in values]
+        for name, values in (detail.items() if isinstance(detail, Mapping) else ())
+        if isinstance(values, list)
+    }
+    sizes = {len(values) for values in quantiles.values()}
+    if (
+        len(sizes) != 1
+        or len(quantiles) < len(detail)
+        or min(sizes) < 2
+        or any(None in own for own in quantiles.values())
+    ):
+        return None
+    shares = [place / (min(sizes) - 1) for place in range(min(sizes))]
+    rows = [
+        {"name": name, "x": share, "y": value}
+        for name, values in quantiles.items()
+        for share, value in zip(shares, values, strict=True)
+    ]
+    colours = dict(zip(quantiles, [FIRST, SECOND, *[QUIET] * len(quantiles)], strict=False))
+    x = {"type": "quantitative", "axis": {"title": drawing.value, "format": "%", "tickCount": 6}}
+    y = {"scale": {"zero": False}, "axis": {"title": unit_of(item, method) or "number", "tickCount": 5}}
+    medians = ", ".join(f"{name} {number(values[len(values) // 2])}" for name, values in quantiles.items())
+    table = Table(
+        (drawing.value, *quantiles),
+        [[share, *(values[place] for values in quantiles.values())] for place, share in enumerate(shares)],
+    )
+    return Chart(drawing.title, f"Medians: {medians}.", table, line_plot(rows, x, y, colours))
+
+
+def _domain(points: Sequence[Mapping[str, Json]]) -> tuple[float, float] | None:
+    """Return the range of an axis: 0 to 1 for shares, the points' own range if they are close, else `None`."""
+    numbers = [point[name] for point in points for name in ("mean", "low", "high") if name in point]
+    if min(numbers) >= 0 and max(numbers) <= 1:
+        return 0, 1
+    is_close = min(numbers) > 1 and max(numbers) - min(numbers) < CLOSE * max(numbers)
+    return _with_margin(numbers, 0.05) if is_close else None
+
+
+def _mean_in(detail: Json) -> float | None:
+    return as_float(detail.get("mean")) if isinstance(detail, Mapping) else None
+
+
+def _with_arrow(entries: Json) -> Json:
+    """Return two entries as `before → after`, also inside a mapping: `sex: Male → Female`."""
+    if isinstance(entries, Mapping):
+        return "; ".join(f"{name}: {_with_arrow(own)}" for name, own in entries.items())
+    if isinstance(entries, list):
+        return " → ".join(number(part) if isinstance(part, float) else str(part) for part in entries)
+    return entries
 
 
 # Class `Plot`: a chart for a notebook or a file, with fixed colours instead of CSS variables.

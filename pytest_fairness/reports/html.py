@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports import charts, detail_charts, html_items, report_items
+from pytest_fairness.reports import charts, html_items, report_items
 from pytest_fairness.reports.charts import Chart, Table, svg
 from pytest_fairness.reports.document import reused_answers
 from pytest_fairness.reports.findings import amount, finding, top_contributors
@@ -231,7 +231,7 @@ class View:
         change = charts.baseline_change(item, method) if drawn else None
         trend = charts.trend(html_items.clean(points)) if drawn else None
         significant = is_significant(item)
-        charts_of_details, rest = detail_charts.detail_charts(item, method)
+        charts_of_details, rest = charts.detail_charts(item, method)
         suggested = item["details"].get("suggestions") or {}
         facts, sheets = html_items.facts_and_sheets(rest)
         words = html_items.contributing_words(item) if significant else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import timedelta
 from difflib import SequenceMatcher
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from pytest_fairness.records import Json
 from pytest_fairness.reports import formatting
-from pytest_fairness.reports.charts import Chart, Table, as_float, interval_of
+from pytest_fairness.reports.charts import Chart, Table, as_float, interval_of, rows_of, table_of
 from pytest_fairness.reports.report_items import Item, answer_status, mappings_in
 
 # One item of the HTML report, with its charts, examples and tables.
@@ -294,9 +294,7 @@ MAX_ROWS = 200
 
 def sheet_of(title: str, table: Table) -> Sheet:
     """Return the first `MAX_ROWS` rows of the table, with its title."""
-    left_out = max(0, len(table.rows) - MAX_ROWS)
-    columns = [plain(column) for column in table.columns]
-    return Sheet(title, Table(columns, table.rows[:MAX_ROWS]), left_out)
+    return Sheet(title, Table(table.columns, table.rows[:MAX_ROWS]), max(0, len(table.rows) - MAX_ROWS))
 
 
 def facts_and_sheets(details: Mapping[str, Json]) -> tuple[dict[str, Json], list[Sheet]]:
@@ -304,27 +302,11 @@ def facts_and_sheets(details: Mapping[str, Json]) -> tuple[dict[str, Json], list
     facts: dict[str, Json] = {}
     sheets: list[Sheet] = []
     for name, value in details.items():
-        title = plain(name)
-        if isinstance(value, Mapping):
-            if value:
-                sheets.append(sheet_of(title, _table_of_mapping(value)))
-        elif rows := mappings_in(value):
-            columns = _columns(rows)
-            sheets.append(sheet_of(title, Table(columns, [[row.get(column) for column in columns] for row in rows])))
-        elif not (isinstance(value, list) and not value):
-            facts[title] = value
+        if rows := rows_of(value):
+            sheets.append(sheet_of(plain(name), table_of(rows)))
+        elif value not in ([], {}):
+            facts[plain(name)] = value
     return facts, sheets
-
-
-def _table_of_mapping(value: Mapping[str, Json]) -> Table:
-    if not all(isinstance(part, Mapping) for part in value.values()):
-        return Table(("", "value"), [[name, part] for name, part in value.items()])
-    columns = _columns(value.values())
-    return Table(("", *columns), [[name, *(part.get(column) for column in columns)] for name, part in value.items()])
-
-
-def _columns(rows: Iterable[Mapping[str, Json]]) -> list[str]:
-    return list(dict.fromkeys(column for row in rows for column in row))
 
 
 # Template filters, which convert values to the texts that the HTML report shows.
@@ -355,7 +337,7 @@ def cell(value: Json) -> str:
             return value
         case [*parts] if not any(isinstance(part, Mapping | list | tuple) for part in parts):
             return ", ".join(map(cell, parts)) or MISSING
-        case Mapping() if not any(isinstance(part, Mapping | list | tuple) for part in value.values()):
+        case Mapping() if not any(isinstance(part, Mapping) for part in value.values()):
             return "; ".join(f"{name} {cell(part)}" for name, part in value.items()) or MISSING
         case _:
             return json.dumps(value, ensure_ascii=False)

@@ -187,5 +187,5 @@ def test_plots_have_the_colours_of_the_html_report() -> None:
     style = (ROOT / "pytest_fairness/reports/templates/style.css").read_text("utf-8")
     light = dict(re.findall(r"--(\w+): (#\w+);", style[: style.index("@media")]))
     assert {name: light[name] for name in COLOURS} == COLOURS
-    code = "".join(path.read_text("utf-8") for path in (ROOT / "pytest_fairness/reports").glob("*charts.py"))
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "pytest_fairness/reports").glob("charts.py"))
     assert {*re.findall(r"var\(--([a-z-]+)\)", code)} <= COLOURS.keys()

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.info import AuditInfo, Direction
-from pytest_fairness.reports import detail_charts
+from pytest_fairness.audits.info import DRAWINGS, AuditInfo, Direction
 
 AUDITS = [(kind, name) for kind, names in registry.AUDITS.items() for name in names]
 
@@ -21,7 +20,7 @@ def test_an_audit_describes_itself(kind: str, name: str) -> None:
     # `score` checks its tolerance itself, which may be that of one of several scorers.
     required = name == "score" or registry.settings_model(kind, name).model_fields["tolerance"].is_required()
     assert math.isnan(info.tolerance) if required else info.tolerance >= 0
-    assert set(info.charts.values()) <= set(detail_charts.CHARTS)
+    assert set(info.charts.values()) <= set(DRAWINGS)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports import charts, detail_charts, html_items
+from pytest_fairness.reports import charts, html_items
 from pytest_fairness.reports.charts import MARKS, Chart, svg
 from pytest_fairness.reports.document import explanation_of
 from tests.support.results import report, result
@@ -19,8 +19,18 @@ def item(**more: Any) -> dict[str, Json]:
     return dict(found)
 
 
+CHARTS = {
+    "words": "marked_words",
+    "contributions": "word_contributions",
+    "cells": "answer_counts",
+    "shares": "shares",
+    "grown": "grown_words",
+}
+"""Names of drawings by detail, as audits declare them."""
+
+
 def chart(name: str, detail: Json) -> Chart:
-    found, rest = detail_charts.detail_charts({**item(), "details": {name: detail}}, {})
+    found, rest = charts.detail_charts({**item(), "details": {name: detail}}, {"charts": CHARTS})
     assert not rest
     (one,) = found
     return one
@@ -36,14 +46,16 @@ def test_words_are_sorted_by_group_and_strength() -> None:
     assert names(one) == ["b", "a", "d", "c"]
     assert [row["strong"] for row in one.spec["data"]["values"]] == [True, False, False, True]
     assert one.text == "more in Black: b, a; more in White: c, d."
-    assert one.table.columns[3:5] == ("uses in Black", "uses in White")
+    assert list(one.table.columns) == ["word", "z", "significant"]
+    counts = [{"word": "a", "z": 2.0, "marked": 3, "unmarked": 1}]
+    assert list(chart("words", counts).table.columns) == ["word", "z", "uses in Black", "uses in White"]
 
 
 def test_contributions_of_the_unmarked_group_are_negative() -> None:
     parts = [("tie", 0.1, "unmarked"), ("oil", 0.3, "marked")]
     one = chart("contributions", [{"word": word, "bits": bits, "side": side} for word, bits, side in parts])
     assert [(row["name"], row["amount"]) for row in one.spec["data"]["values"]] == [("oil", 0.3), ("tie", -0.1)]
-    assert [row[3] for row in one.table.rows] == ["White", "Black"]
+    assert [row[-1] for row in one.table.rows] == ["White", "Black"]
 
 
 def test_the_chart_shows_15_words_and_the_table_all() -> None:
@@ -57,33 +69,35 @@ def test_any_mapping_of_names_to_means_gets_a_chart() -> None:
     one = chart("whatever_it_is", detail)
     assert names(one) == ["young", "old"]
     assert one.title == "Whatever it is, by name, with 95 % confidence intervals"
-    found, rest = detail_charts.detail_charts({**item(), "details": {"other": {"old": {"mean": 0.2}, "young": 3}}}, {})
+    found, rest = charts.detail_charts({**item(), "details": {"other": {"old": {"mean": 0.2}, "young": 3}}}, {})
     assert not found
     assert set(rest) == {"other"}
 
 
 def test_the_similarity_of_neutral_lists_is_drawn() -> None:
     details = {"similarity": {"old": {"mean": 0.2}}, "noise_floor": {"mean": 0.625}}
-    (one,), rest = detail_charts.detail_charts({**item(), "details": details}, {})
-    assert one.text == "Lowest first: old 0.2. Similarity of two neutral lists: 0.625."
+    (one,), rest = charts.detail_charts({**item(), "details": details}, {})
+    assert one.text == "Lowest first: old 0.2. Dashed line: two neutral lists 0.625."
     assert len(one.spec["layer"]) == 4
     assert set(rest) == {"noise_floor"}
 
 
 def test_an_audit_names_the_chart_of_its_detail() -> None:
-    details = {"typical": {"marked": [{"word": "oil", "weight": 0.2}], "unmarked": []}, "shares": {"old": 0.4}}
+    details = {"typical": {"marked": [{"word": "oil", "weight": 0.2}], "unmarked": []}, "old": {"old": 0.4}}
     method = AuditInfo(
         name="", title="", better=Direction.LOWER, tolerance=0.1, value_range=(0, 1), charts={"typical": "word_weights"}
     )
-    (one,), rest = detail_charts.detail_charts({**item(), "details": details}, method.to_json())
+    (one,), rest = charts.detail_charts({**item(), "details": details}, method.to_json())
     assert (one.title, names(one)) == ("Words that distinguish the groups", ["oil"])
-    assert set(rest) == {"shares"}
+    assert set(rest) == {"old"}
 
 
 def test_kinds_of_answers_have_a_fixed_order() -> None:
     one = chart("cells", {"she": {"unparsed": 1, "stereotypical": 3}, "he": {"ambiguous": 2, "anti_stereotypical": 0}})
-    assert one.table.columns == ("type", "stereotypical", "anti-stereotypical", "ambiguous", "unparsed")
-    assert [list(row) for row in one.table.rows] == [["she", 3, 0, 0, 1], ["he", 0, 0, 2, 0]]
+    assert list(one.table.columns) == ["type", "stereotypical", "anti-stereotypical", "ambiguous", "unparsed"]
+    assert [list(row) for row in one.table.rows] == [["she", 3, None, None, 1], ["he", None, 0, 2, None]]
+    bars = {(row["name"], row["part"]): row["amount"] for row in one.spec["data"]["values"]}
+    assert (bars["she", "stereotypical"], bars["he", "stereotypical"], bars["she", "unparsed"]) == (3, 0, 1)
 
 
 def test_flips_show_the_changed_fields_and_both_answers() -> None:
@@ -125,8 +139,8 @@ def test_a_verdict_has_colour_and_shape() -> None:
         (measured,) = report(result(verdict))["items"]
         one = charts.baseline_change(measured, {})
         assert one is not None
-        points = one.spec["layer"][-1]["encoding"]
-        marks.add((points["color"]["condition"]["value"], points["shape"]["condition"]["value"]))
+        current = one.spec["data"]["values"][-1]
+        marks.add((current["colour"], current["shape"]))
     assert len({colour for colour, _ in marks}) == len({shape for _, shape in marks}) == 3
 
 
@@ -137,7 +151,7 @@ def test_a_trend_has_one_date_a_day() -> None:
     ]
     one = charts.trend(runs)
     assert one is not None
-    assert sorted(one.spec["encoding"]["x"]["axis"]["values"]) == [runs[0]["started"], runs[2]["started"]]
+    assert sorted(one.spec["layer"][0]["encoding"]["x"]["axis"]["values"]) == [runs[0]["started"], runs[2]["started"]]
 
 
 def test_a_run_in_a_trend_is_marked_by_its_own_verdict() -> None:
@@ -219,3 +233,41 @@ def test_contributing_words_belong_to_the_group_that_uses_them_more() -> None:
 def test_lists_are_compared_line_by_line() -> None:
     pieces = html_items.highlight_differences("Red River\nLast Winter\nOld Song", "Last Winter\nRed Song\nOld Song")
     assert [piece.text for piece in pieces if piece.highlighted] == ["Red River\n"]
+
+
+def test_grown_words_are_drawn_with_the_shares_of_both_runs() -> None:
+    word = {"word": "gentle", "side": "unmarked", "growth": 0.4, "marked": [0.0, 0.0], "unmarked": [0.1, 0.5]}
+    one = chart("grown", [word])
+    assert [(row["name"], row["amount"]) for row in one.spec["data"]["values"]] == [("gentle", -0.4)]
+    assert list(one.table.columns)[-2:] == ["share of the texts about Black", "share of the texts about White"]
+    assert list(one.table.rows[0]) == ["gentle", "White", 0.4, "0 → 0", "0.1 → 0.5"]
+
+
+def test_all_drawings_are_of_three_kinds() -> None:
+    details = {
+        "words": [{"word": "oil", "z": 3.0, "significant": True}],
+        "cells": {"she": {"stereotypical": 3}},
+        "shares": {"old": 0.4},
+        "mean": {"old": {"mean": 51.0, "interval": [50.0, 52.0]}, "young": {"mean": 53.0, "interval": [52.5, 54.0]}},
+        "distribution": {"old": [1.0, 2.0, 4.0], "young": [1.0, 3.0, 4.0]},
+        "variants": {"plain": {"effect": "lower", "change": -0.1, "change_interval": [-0.2, -0.05]}},
+    }
+    found, rest = charts.detail_charts({**item(), "details": details}, {"charts": CHARTS})
+    assert not rest
+    assert len(found) == len(details)
+    assert all(svg(one, "x").startswith("<svg") for one in found)
+    marks = {layer["mark"]["type"] for one in found for layer in one.spec.get("layer", [one.spec])}
+    assert marks == {"bar", "rule", "point", "text", "line"}
+
+
+def test_an_axis_begins_at_0_unless_large_numbers_are_close() -> None:
+    def axis(*means: float) -> dict[str, Json]:
+        one = chart("any", {str(place): {"mean": mean} for place, mean in enumerate(means)})
+        scale: dict[str, Json] = one.spec["layer"][-1]["encoding"]["x"]["scale"]
+        return scale
+
+    assert axis(0.2, 0.3)["domain"] == [0, 1]
+    assert axis(2.0, 40.0) == {"zero": True}
+    low, high = axis(52.0, 55.0)["domain"]
+    assert 51 < low < 52
+    assert 55 < high < 56

@@ -10,7 +10,7 @@ import pytest
 from pytest_fairness.audits import registry
 from pytest_fairness.languages import ENGLISH
 from pytest_fairness.records import Answer, Measurement, Status
-from pytest_fairness.reports.detail_charts import detail_charts
+from pytest_fairness.reports.charts import detail_charts
 from pytest_fairness.reports.findings import top_contributors
 from tests.support.corpora import answers, item
 from tests.support.results import result
