@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 from pytest_fairness.records import Json
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import Chart, Table, as_float, interval_of, rows_of, table_of
-from pytest_fairness.reports.report_items import Item, answer_status, mappings_in
+from pytest_fairness.reports.report_items import Item, answer_status
 
 # One item of the HTML report, with its charts, examples and tables.
 
