@@ -119,7 +119,7 @@ class SignificantChange(DecisionRule):
     def _worst_change(self, item: AnyItem, comparison: Comparison, tolerance: float) -> Pair | None:
         """Return a pair whose gap grew significantly by more than the tolerance; `None` if no pair's gap did so.
 
-        The pair that the comparison is about comes first, and then the surest.
+        The pair that the comparison is about comes first, and then the surest; of equally sure ones, the largest.
         """
         needed = intervals.quantile(1 - item.alpha) if self.requires_lower_bound else 0.0
         beyond = [
@@ -129,7 +129,7 @@ class SignificantChange(DecisionRule):
         ]
         if comparison.pair in beyond:
             return comparison.pair
-        return min(beyond, key=lambda pair: pair.p_value, default=None)
+        return min(beyond, key=lambda pair: (pair.p_value, -pair.value), default=None)
 
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
@@ -144,7 +144,7 @@ class SignificantChange(DecisionRule):
         If each pair of groups is tested by itself, one of the pairs that exceed the limit must differ significantly.
         """
         exceeding = [pair for pair in measurement.pairs if _pair_loss(audit, pair) > audit.info.loss(limit) + ROUNDING]
-        worst = min(exceeding, key=lambda pair: pair.p_value, default=None)
+        worst = min(exceeding, key=lambda pair: (pair.p_value, -_pair_loss(audit, pair)), default=None)
         p_value = measurement.p_value if worst is None else worst.p_value
         decision = decide(
             audit.info.loss(measurement.value) - audit.info.loss(limit),

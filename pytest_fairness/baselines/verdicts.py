@@ -396,17 +396,17 @@ def _advice(
         else:
             baseline_is_enough = factor <= ratio  # each unit is compared with itself in the other run
         if factor <= 1 and not baseline_is_enough:
-            needed = f"a baseline of about {math.ceil(size * factor)} {audit.counted}"
-            return _Text(f"Needs {needed} to decide; this run had {size}.", f"{needed} would decide")
+            needed = f"a baseline of about {math.ceil(size * factor):,} {audit.counted}"
+            return _Text(f"Needs {needed} to decide; this run had {size:,}.", f"{needed} would decide")
         baseline_too = "" if baseline_is_enough else ", and as many in the baseline"
-    needed = f"about {math.ceil(size * factor)} {audit.counted}"
+    needed = f"about {math.ceil(size * factor):,} {audit.counted}"
     if item.probe.asks_all_units:
         return _Text(
-            f"The files have only {size} {audit.counted}, which are too few to decide ({needed} would).{instead}",
-            f"the {size} {audit.counted} of the files are too few{or_else.replace(', or', '; choose')}",
+            f"The files have only {size:,} {audit.counted}, which are too few to decide ({needed} would).{instead}",
+            f"the {size:,} {audit.counted} of the files are too few{or_else.replace(', or', '; choose')}",
         )
     return _Text(
-        f"Needs {needed} to decide{baseline_too}; this run had {size}.{instead}",
+        f"Needs {needed} to decide{baseline_too}; this run had {size:,}.{instead}",
         f"{needed}{' in run and baseline' if baseline_too else ''} would decide{or_else}",
     )
 
