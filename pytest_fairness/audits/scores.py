@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 from pytest_fairness.audits import info
 from pytest_fairness.audits.base import Audit, AuditItem, Example, Preparation, ProbeT
 from pytest_fairness.audits.case_scores import Scores, stratum_of
-from pytest_fairness.audits.documents import Groups, TextItem, anonymizer, comparable, sides_and_strata, text_of
+from pytest_fairness.audits.documents import Groups, TextItem, anonymizer, sampled, sides_and_strata, text_of
 from pytest_fairness.audits.info import COHEN, AuditInfo, Direction, EffectSize, details_of, shortened
 from pytest_fairness.audits.record_decisions import RecordItem, shown_value
 from pytest_fairness.audits.record_numbers import ShownValueAudit
@@ -432,7 +432,7 @@ class TextScores(DocumentValues):
 class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, TextScores]):
     """Mean score of the marked group's texts minus mean score of the unmarked group's texts, within strata."""
 
-    version = 3
+    version = 4
     settings_model = ScoreSettings
     reversed_gap = "in the baseline, the mean score was {before} higher for {less}; now it is {now} higher for {more}"
 
@@ -442,7 +442,7 @@ class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, T
 
     def values(self, item: TextItem[ScoreSettings], groups: Groups) -> TextScores:
         """Return the scores; see `DocumentValueAudit.values`."""
-        indices = comparable(groups)
+        indices = sampled(groups)
         scores = np.array([score_of(groups.answers[index]) for index in indices])
         marked, strata, names = sides_and_strata(groups, indices)
         return TextScores(scores, marked, strata, names, _least_error(scores, marked), item, groups)

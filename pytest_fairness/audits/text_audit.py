@@ -24,7 +24,7 @@ from pytest_fairness.audits.documents import (
 )
 from pytest_fairness.audits.info import AuditInfo, Direction, cohens_h
 from pytest_fairness.audits.rules import SignificantChange
-from pytest_fairness.audits.text_samples import repeated_or_one_sided
+from pytest_fairness.audits.text_samples import repeated_or_one_sided, sampled_texts
 from pytest_fairness.audits.unit_audit import comparison
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.field_types import AuditSettings
@@ -311,6 +311,10 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
             details=values.details(),
             degrees_of_freedom=degrees,
         )
+
+    def concerns(self, item: TextItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
+        """Return the concerns of `TextAudit.concerns`, and a note if a sample of the texts is measured."""
+        return [*super().concerns(item, answers, measurement), *sampled_texts(Groups.of(item, answers))]
 
     def value(self, item: TextItem[SettingsT], answers: Answers) -> float:
         """Return the gap without its test; see `Audit.value`."""

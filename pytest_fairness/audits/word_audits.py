@@ -365,7 +365,7 @@ class Rates(DocumentValues):
             NotMeasurable: a group has too few usable answers in strata that hold both groups.
         """
         terms = item.settings.terms(item.labels)
-        indices = documents.comparable(groups)
+        indices = documents.sampled(groups)
         marked, strata, names = documents.sides_and_strata(groups, indices)
         texts = tuple(documents.text_of(groups.answers[index]) for index in indices)
         counted = [counts(text, terms, groups.probe.language) for text in texts]
@@ -488,7 +488,7 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         charts={"terms": "term_rates"},
         effect=cohens_d_of_error("(value / standard error) · √(1/n₁ + 1/n₂), for groups with n₁ and n₂ answers"),
     )
-    version = 5
+    version = 6
     settings_model = LexiconSettings
     reversed_gap = (
         "in the baseline, the terms were used {before} per 100 words more for {less}; now they are used {now} more for "

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from pytest_fairness.stats import resampling
-from pytest_fairness.stats.resampling import LARGEST_UNBUNDLED, Bools, Bundles, Floats, Ints, RunCells, numbered
+from pytest_fairness.stats.resampling import Bools, Floats, Ints, RunCells, numbered
 
 # Values of documents (a rate, a score) of two groups in strata, in one run and in two runs that are compared.
 
@@ -292,9 +292,6 @@ def relabelled_sums(
     Returns:
         (relabellings, columns) sums, and whether these are the sums of all possible relabellings (an exact test).
     """
-    if len(marked) > LARGEST_UNBUNDLED:
-        bundles = Bundles.of(marked, strata, random)
-        return bundles.relabellings(count, random) @ (bundles.indicator() @ columns), False
     labels, exact = resampling.relabellings(marked, strata, count, random)
     rows = max(1, CHUNK // len(marked))
     return np.concatenate([labels[start : start + rows] @ columns for start in range(0, len(labels), rows)]), exact
@@ -309,10 +306,6 @@ def resampled_sums(columns: Floats, cells: Ints, count: int, random: np.random.G
         count: number of bootstrap samples in all.
         random: random generator.
     """
-    if len(cells) > LARGEST_UNBUNDLED:
-        # Packs are drawn in place of single units.
-        packs = Bundles.of(np.ones(len(cells), dtype=np.bool_), cells, random)
-        columns, cells = packs.indicator() @ columns, packs.pack_sets
     members = [np.flatnonzero(cells == cell) for cell in np.unique(cells)]
     rows = max(1, CHUNK // len(cells))
     for start in range(0, count, rows):

@@ -1,4 +1,4 @@
-"""Of many texts of a group, a sample is compared; values of many texts are relabelled in bundles."""
+"""Of many texts of a group, a sample is compared."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 from pytest_fairness.audits import documents, features, registry, text_samples
-from pytest_fairness.audits.documents import Documents, Groups, sampled
+from pytest_fairness.audits.documents import Groups, sampled
 from pytest_fairness.records import Answer, Measurement, Status
-from pytest_fairness.stats import resampling, strata
 from tests.support.corpora import answers, item
 
 SETTINGS: dict[str, dict[str, Any]] = {"lexicon": {"lexicons": {"hair": ["braids", "hair", "lotion", "skin"]}}}
 MOST = 200
-AUDITS = ["jsd", "mmd", "mmd of embeddings", "svm", "marked_words"]
+AUDITS = ["jsd", "mmd", "mmd of embeddings", "svm", "marked_words", "lexicon"]
 
 
 @pytest.fixture
@@ -26,8 +25,6 @@ def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a few hundred texts count as many, and let slices be small."""
     for module in (documents, text_samples):
         monkeypatch.setattr(module, "MOST_DOCUMENTS", MOST)
-    monkeypatch.setattr(strata, "LARGEST_UNBUNDLED", MOST)
-    monkeypatch.setattr(resampling, "PACKS", 150)
     monkeypatch.setattr(features, "DOCUMENTS", 100)
 
 
@@ -94,11 +91,13 @@ def test_each_text_is_as_likely_as_the_others(many: None) -> None:
 
 def measured(name: str, run: list[Answer]) -> Measurement:
     audit_name, _, embedded = name.partition(" of ")
-    settings: dict[str, Any] = {"embeddings": "openai:small"} if embedded else SETTINGS.get(audit_name, {})
-    part = item(audit_name, **settings)
-    return registry.get("generation", audit_name).measure(
-        replace(part, labels={**part.labels, "lexicon": "hair"}), with_embeddings(run) if embedded else run
-    )
+    part = part_of(audit_name, **({"embeddings": "openai:small"} if embedded else {}))
+    return registry.get("generation", audit_name).measure(part, with_embeddings(run) if embedded else run)
+
+
+def part_of(name: str, **settings: Any) -> Any:
+    found = item(name, **settings, **SETTINGS.get(name, {}))
+    return replace(found, labels={**found.labels, "lexicon": "hair"} if name == "lexicon" else found.labels)
 
 
 @pytest.mark.parametrize("name", AUDITS)
@@ -127,54 +126,35 @@ def test_a_sample_has_its_own_value_and_error(
     assert all(math.isfinite(number) for number in part.details.values() if isinstance(number, float))
 
 
-@pytest.mark.parametrize("name", ["jsd", "mmd", "svm", "marked_words"])
+@pytest.mark.parametrize("name", ["jsd", "mmd", "svm", "marked_words", "lexicon"])
 def test_the_note_says_that_a_sample_is_compared(name: str, many: None) -> None:
     audit = registry.get("generation", name)
     for trials, messages in ((110, ["200 of a group (220 for Black and 220 for White are usable)"]), (100, [])):
         run = answers(1, trials)
         found = [
             concern
-            for concern in audit.concerns(item(name), run, audit.measure(item(name), run))
+            for concern in audit.concerns(part_of(name), run, audit.measure(part_of(name), run))
             if concern.name == "sampled_texts"
         ]
         assert [concern.withholds for concern in found] == ["nothing"] * len(messages)
         assert all(message in concern.message for message, concern in zip(messages, found, strict=True))
 
 
-@pytest.mark.parametrize("name", ["jsd", "mmd", "svm", "marked_words"])
+@pytest.mark.parametrize("name", ["jsd", "mmd", "svm", "marked_words", "lexicon"])
 def test_the_same_answers_have_no_change(name: str, many: None) -> None:
     """The samples of both runs are the same, so that an unchanged model has no change by chance."""
     run = answers(1, 150)
-    comparison = registry.get("generation", name).compare(item(name), run, run)
+    comparison = registry.get("generation", name).compare(part_of(name), run, run)
     assert comparison.value == pytest.approx(0, abs=1e-9)
     assert (comparison.p_value or 0) > 0.4
 
 
-@pytest.mark.parametrize("name", ["jsd", "mmd", "svm", "marked_words"])
+@pytest.mark.parametrize("name", ["jsd", "mmd", "svm", "marked_words", "lexicon"])
 def test_many_texts_of_runs_of_different_size_are_compared(name: str, many: None) -> None:
-    same = registry.get("generation", name).compare(item(name), answers(1, 150), answers(2, 90))
-    changed = registry.get("generation", name).compare(item(name), answers(1, 150, bias=0.3), answers(2, 90))
+    same = registry.get("generation", name).compare(part_of(name), answers(1, 150), answers(2, 90))
+    changed = registry.get("generation", name).compare(part_of(name), answers(1, 150, bias=0.3), answers(2, 90))
     assert same.p_value is not None
     assert changed.p_value is not None
     assert same.p_value > 0.01
     assert changed.p_value < 0.001
     assert changed.value > same.value
-
-
-@pytest.mark.parametrize("bias", [0.0, 0.15])
-def test_bundles_change_the_numbers_of_all_texts_by_little(bias: float, request: pytest.FixtureRequest) -> None:
-    """`lexicon` uses all texts, whose values are relabelled in bundles."""
-    run = answers(1, 150, bias=bias)
-    alone = measured("lexicon", run)
-    request.getfixturevalue("many")
-    together = measured("lexicon", run)
-    error = alone.standard_error or 0.0
-    assert together.value == pytest.approx(alone.value, abs=0.3 * error + 1e-9)
-    assert together.standard_error == pytest.approx(error, rel=0.35)
-    assert alone.p_value is not None
-    assert together.p_value is not None
-    if alone.p_value < 0.001:
-        assert together.p_value < 0.002
-    else:
-        assert together.p_value == pytest.approx(alone.p_value, abs=0.12)
-    assert Documents.of(Groups.of(item("jsd"), run)).marked.sum() == MOST
