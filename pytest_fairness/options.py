@@ -131,10 +131,9 @@ class RunSettings:
     target: str = _option(
         DEFAULT_TARGET,
         "System under test, such as openai:MODEL or python:package.module:callable; all forms: local, local:PATH.gguf, "
-        "openai:MODEL, anthropic:MODEL, azure:DEPLOYMENT, ollama:MODEL, openrouter:MODEL, vllm:MODEL, "
-        "litellm:PROVIDER/MODEL, transformers:ID_OR_PATH, python:package.module:callable, http://HOST/PATH and "
-        "https://HOST/PATH. For several targets, repeat the option as NAME=TARGET; in the ini file, write a line "
-        "NAME=TARGET for each target",
+        "openai:MODEL, anthropic:MODEL, litellm:PROVIDER/MODEL, transformers:ID_OR_PATH, "
+        "python:package.module:callable, http://HOST/PATH and https://HOST/PATH. For several targets, repeat the "
+        "option as NAME=TARGET; in the ini file, write a line NAME=TARGET for each target",
         metavar="T",
         repeatable=True,
         environment="PYTEST_FAIRNESS_TARGET",

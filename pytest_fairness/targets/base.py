@@ -30,7 +30,7 @@ def refuse_tools(name: str, request: Request) -> None:
     if request.answer_format == "calls":
         raise TargetError(
             f"{name}: a model that this plugin runs cannot use tools. Run a model with tools in a server such as vLLM, "
-            f"and name it as the target vllm:MODEL."
+            "and name it as the target openai:MODEL base_url=http://localhost:8000/v1."
         )
 
 

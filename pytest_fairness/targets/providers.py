@@ -5,14 +5,12 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, ClassVar, cast
-from urllib.parse import quote, urlsplit
 
 from pytest_fairness.errors import FairnessError, RequestFailed, RetryReason, TargetError, identifier
 from pytest_fairness.options import RunSettings
@@ -21,7 +19,7 @@ from pytest_fairness.targets import web
 from pytest_fairness.targets.base import Target, refuse_stream, versioned
 from pytest_fairness.targets.transformers import TextEncoder, TransformersTarget
 from pytest_fairness.targets.transformers_models import PAUSE, Job
-from pytest_fairness.targets.web import API_KEY_ENV, BASE_URL, ApiTarget, Endpoint
+from pytest_fairness.targets.web import API_KEY_ENV, BASE_URL, ApiTarget
 
 if TYPE_CHECKING:
     from pytest_fairness.targets.anthropic import Messages
@@ -30,120 +28,9 @@ if TYPE_CHECKING:
     from pytest_fairness.targets.openai import Chat
 
 
-# Services with OpenAI's chat completions API: their addresses, and the environment variables of their keys.
+# Targets `openai:MODEL`: OpenAI, and all servers with its chat completions API.
 
-AZURE_VERSION = "OPENAI_API_VERSION"
-"""Environment variable of the version of Azure's older API; if it is not set, the API without versions is used."""
-_OLLAMA_PORT = 11434
-
-
-def _unchanged(address: str, _: str) -> str:
-    return address
-
-
-@dataclass(frozen=True, kw_only=True)
-class Service:
-    """Service with OpenAI's chat completions API.
-
-    Attributes:
-        prefix: prefix of the names of its targets, such as `openai`.
-        base_url: default address; an empty text if the user must set the address.
-        url_variable: environment variable (for OpenAI, option) that sets another address.
-        example: example of an address, for messages.
-        key_variables: environment variables of the key; the first one that is set is used.
-        key_header: header that carries the key; `None` for `Authorization: Bearer`.
-        token_variables: the `key_variables` whose value is always sent as `Authorization: Bearer`.
-        needs_key: whether the service needs a key; a service with a default address needs none at another address.
-        complete_url: function that returns the complete address for the user's address and the model's name.
-    """
-
-    prefix: str
-    base_url: str = ""
-    url_variable: str
-    example: str = "http://localhost:8000/v1"
-    key_variables: tuple[str, ...]
-    key_header: str | None = None
-    token_variables: tuple[str, ...] = ()
-    needs_key: bool = True
-    complete_url: Callable[[str, str], str] = _unchanged
-
-    @property
-    def url_setting(self) -> str:
-        """Return the names of the settings for the address, for messages."""
-        return f"{self.url_variable} or base_url=… of the target"
-
-
-def azure_address(endpoint: str, deployment: str) -> str:
-    """Return the address of a deployment in Azure OpenAI.
-
-    Args:
-        endpoint: address of the resource, such as `https://my-resource.openai.azure.com`. An address that already
-            leads to the API, such as `https://my-resource.openai.azure.com/openai/v1`, is returned unchanged.
-        deployment: name of the deployment.
-    """
-    if "/openai/" in urlsplit(endpoint).path:
-        return endpoint
-    root, version = endpoint.rstrip("/"), os.environ.get(AZURE_VERSION, "").strip()
-    if version:
-        return f"{root}/openai/deployments/{quote(deployment, safe='')}?api-version={quote(version, safe='')}"
-    return f"{root}/openai/v1"
-
-
-def ollama_address(host: str, _: str = "") -> str:
-    """Return the address of the API for a value of `OLLAMA_HOST`, such as `0.0.0.0`, `host:11434` or `http://host`."""
-    address = host if "://" in host else f"http://{host}"
-    try:
-        parts = urlsplit(address)
-        port = "" if parts.port or parts.scheme == "https" else f":{_OLLAMA_PORT}"
-    except ValueError:
-        return host
-    path = parts.path.rstrip("/") or "/v1"
-    return f"{parts.scheme}://{parts.netloc}{port}{path}"
-
-
-OPENAI = Service(
-    prefix="openai",
-    base_url="https://api.openai.com/v1",
-    url_variable="--fairness-base-url",
-    key_variables=("OPENAI_API_KEY",),
-)
-_OTHERS = (
-    Service(
-        prefix="azure",
-        url_variable="AZURE_OPENAI_ENDPOINT",
-        example="https://my-resource.openai.azure.com",
-        key_variables=("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"),
-        key_header="api-key",
-        token_variables=("AZURE_OPENAI_AD_TOKEN",),
-        complete_url=azure_address,
-    ),
-    Service(
-        prefix="ollama",
-        base_url=f"http://localhost:{_OLLAMA_PORT}/v1",
-        url_variable="OLLAMA_HOST",
-        key_variables=("OLLAMA_API_KEY",),
-        needs_key=False,
-        complete_url=ollama_address,
-    ),
-    Service(
-        prefix="openrouter",
-        base_url="https://openrouter.ai/api/v1",
-        url_variable="OPENROUTER_BASE_URL",
-        key_variables=("OPENROUTER_API_KEY",),
-    ),
-    Service(
-        prefix="vllm",
-        base_url="http://localhost:8000/v1",
-        url_variable="VLLM_BASE_URL",
-        key_variables=("VLLM_API_KEY",),
-        needs_key=False,
-    ),
-)
-SERVICES = {service.prefix: service for service in (OPENAI, *_OTHERS)}
-"""All services by the prefix of their targets."""
-
-
-# Targets `openai:MODEL`, and targets of other services with OpenAI's chat completions API; see `services`.
+OPENAI_URL, OPENAI_KEY = "https://api.openai.com/v1", "OPENAI_API_KEY"
 
 
 class OpenAITarget(ApiTarget["Chat"]):
@@ -152,7 +39,6 @@ class OpenAITarget(ApiTarget["Chat"]):
     Args:
         model: name of the model on the server.
         settings: settings of the run; `base_url` and the settings that `ApiTarget` names are used.
-        service: the service, which determines the default address and the key.
 
     Class attributes:
         setting: name of the setting that names the model, for messages.
@@ -163,19 +49,17 @@ class OpenAITarget(ApiTarget["Chat"]):
     setting: ClassVar[str] = "--fairness-target"
     serves: ClassVar[str] = "a chat endpoint"
 
-    def __init__(self, model: str, settings: RunSettings, service: Service = OPENAI) -> None:
-        self._service = service
-        elsewhere = settings.base_url if service is OPENAI else os.environ.get(service.url_variable, "").strip()
+    def __init__(self, model: str, settings: RunSettings) -> None:
         super().__init__(
-            service.prefix,
+            "openai",
             model,
-            default_url=service.base_url,
-            base_url=service.complete_url(elsewhere, model) if elsewhere else "",
-            url_settings=(service.url_setting, service.example),
-            key_variables=service.key_variables,
+            default_url=OPENAI_URL,
+            base_url=settings.base_url or "",
+            url_settings=("--fairness-base-url or base_url=… of the target", "http://localhost:8000/v1"),
+            key_variables=(OPENAI_KEY,),
             settings=settings,
         )
-        self._needs_key |= service.needs_key and (self._is_default_address or not service.base_url)
+        self._needs_key |= self._is_default_address
 
     def _connect(self) -> Chat:
         from pytest_fairness.targets.openai import Chat
@@ -192,14 +76,6 @@ class OpenAITarget(ApiTarget["Chat"]):
         other = f", or name a server of your own with {self._url_setting}"
         return f"{super()._cure_of_missing_key()}{other if self._is_default_address else ''}"
 
-    def _endpoint(self) -> Endpoint:
-        endpoint = super()._endpoint()
-        header = self._service.key_header
-        if header is None or not endpoint.key or endpoint.key_name in self._service.token_variables:
-            return endpoint
-        headers = {**endpoint.headers, header: endpoint.key}
-        return replace(endpoint, key="", headers=headers, secrets=(*endpoint.secrets, endpoint.key))
-
     async def ask(self, request: Request) -> Response:
         """Send one request once and return its response; see `Target.ask`."""
         if request.answer_format == "likelihood":
@@ -207,15 +83,9 @@ class OpenAITarget(ApiTarget["Chat"]):
         return await super().ask(request)
 
 
-def _open(service: Service, rest: str | None, settings: RunSettings) -> OpenAITarget:
-    return OpenAITarget(web.model_of(service.prefix, rest), settings, service)
-
-
-open_openai = partial(_open, OPENAI)
-open_azure = partial(_open, SERVICES["azure"])
-open_ollama = partial(_open, SERVICES["ollama"])
-open_openrouter = partial(_open, SERVICES["openrouter"])
-open_vllm = partial(_open, SERVICES["vllm"])
+def open_openai(rest: str | None, settings: RunSettings) -> OpenAITarget:
+    """Return the target `openai:MODEL`; raise `TargetError` if no model is named, or the address is not valid."""
+    return OpenAITarget(web.model_of("openai", rest), settings)
 
 
 # Targets `anthropic:MODEL`.

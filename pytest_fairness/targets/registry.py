@@ -46,12 +46,6 @@ TARGETS = {
     "local": TargetKind(("local", "local:PATH.gguf"), "pytest_fairness.targets.local:open_local", shared=True),
     "openai": TargetKind(("openai:MODEL",), "pytest_fairness.targets.providers:open_openai", options=OPTIONS),
     "anthropic": TargetKind(("anthropic:MODEL",), "pytest_fairness.targets.providers:open_anthropic", options=OPTIONS),
-    "azure": TargetKind(("azure:DEPLOYMENT",), "pytest_fairness.targets.providers:open_azure", options=OPTIONS),
-    "ollama": TargetKind(("ollama:MODEL",), "pytest_fairness.targets.providers:open_ollama", options=OPTIONS),
-    "openrouter": TargetKind(
-        ("openrouter:MODEL",), "pytest_fairness.targets.providers:open_openrouter", options=OPTIONS
-    ),
-    "vllm": TargetKind(("vllm:MODEL",), "pytest_fairness.targets.providers:open_vllm", options=OPTIONS),
     "litellm": TargetKind(
         ("litellm:PROVIDER/MODEL",), "pytest_fairness.targets.providers:open_litellm", options=OPTIONS
     ),
@@ -62,6 +56,17 @@ TARGETS = {
     "http": TargetKind(("http://HOST/PATH",), "pytest_fairness.targets.http:open_http"),
     "https": TargetKind(("https://HOST/PATH",), "pytest_fairness.targets.http:open_https"),
 }
+
+
+NO_LONGER = {
+    "azure": "openai:{0} base_url=https://RESOURCE.openai.azure.com/openai/v1 api_key_env=AZURE_OPENAI_API_KEY, or "
+    "litellm:azure/{0}",
+    "ollama": "openai:{0} base_url=http://localhost:11434/v1, or litellm:ollama_chat/{0}",
+    "openrouter": "openai:{0} base_url=https://openrouter.ai/api/v1 api_key_env=OPENROUTER_API_KEY, or "
+    "litellm:openrouter/{0}",
+    "vllm": "openai:{0} base_url=http://localhost:8000/v1, or litellm:hosted_vllm/{0}",
+}
+"""Targets that replace the targets of services that earlier builds had, by prefix; {0} is the model."""
 
 
 class Factory(Protocol):
@@ -122,6 +127,8 @@ def check_spec(spec: str, settings: RunSettings) -> None:
 
 
 def _unknown_message(spec: str, prefix: str, rest: str) -> str:
+    if replaced := NO_LONGER.get(prefix):
+        return f"there is no target {prefix}: any more (--fairness-target). Write {replaced.format(rest or 'MODEL')}."
     near = get_close_matches(prefix.lower(), [*TARGETS, *extensions.declared("targets")], n=1)
     meant = f"{near[0]}:{rest}" if near and rest else near[0] if near else None
     if rest.partition("/")[0].isdigit():  # a host and its port, such as `localhost:8000`

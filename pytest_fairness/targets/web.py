@@ -54,7 +54,7 @@ class ApiTarget(ABC, Generic[ClientT]):
     Args:
         prefix: prefix of the target's name.
         model: name of the model in the API.
-        default_url: address of the API if the user sets none; an empty text if the user must set one.
+        default_url: address of the API if the user sets none.
         base_url: address that the user set for all targets of the prefix, or an empty text. The target's own option
             `base_url` takes its place.
         url_settings: names of the settings for the address, and an example address, for messages.
@@ -91,9 +91,6 @@ class ApiTarget(ABC, Generic[ClientT]):
         self._timeout, self._max_bytes = settings.timeout, settings.max_answer_bytes
         self._client: ClientT | None = None
         self._url_setting = f"{BASE_URL}=… of the target" if own_url else url_settings[0]
-        if not base_url:
-            where, example = url_settings
-            raise TargetError(f"{self.name} needs an address: set {where}, such as {example}.")
         if not is_web_address(base_url):
             example = url_settings[1]
             raise TargetError(
@@ -131,13 +128,11 @@ class ApiTarget(ABC, Generic[ClientT]):
         The setting for the address is left out if the address is the provider's own.
         """
         key = self._key_variables[0]
-        # A default address with `http://` is a server on this machine, such as Ollama's.
-        is_default = self._is_default_address and self._base_url.startswith("https://")
-        return key if is_default else f"{self._url_setting} and {key}"
+        return key if self._is_default_address else f"{self._url_setting} and {key}"
 
     @property
     def _is_providers_own(self) -> bool:
-        """Return whether the model is at its provider's own address, or at the default address of a local server."""
+        """Return whether the model is at its provider's own address."""
         host = urlsplit(self._base_url).hostname or ""
         return self._is_default_address or host.endswith(PROVIDERS)
 

@@ -19,7 +19,7 @@ from tests.support.asking import settings_in
         ("opnai:gpt", "unknown target 'opnai:gpt' .--fairness-target.. Did you mean 'openai:gpt'?"),
         ("Local", "Did you mean 'local'?"),
         ("localhost:8000/ask", "Did you mean 'http://localhost:8000/ask'?"),
-        ("local:", "Known targets: local, local:PATH.gguf, openai:MODEL, anthropic:MODEL, azure:DEPLOYMENT, "),
+        ("local:", "Known targets: local, local:PATH.gguf, openai:MODEL, anthropic:MODEL, litellm:PROVIDER/MODEL, "),
         ("", "unknown target ''"),
         ("openai:", "unknown target 'openai:' .--fairness-target.. Known targets: "),
         ("gpt-5", "A target begins with its kind, such as 'openai:gpt-5'"),

@@ -1,4 +1,4 @@
-"""Targets of services with OpenAI's API (`azure:`, `ollama:`, …), and the options and headers of API targets."""
+"""Services with OpenAI's API, and the options and headers of API targets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Response
 from pytest_fairness.targets import check_spec, open_target
-from pytest_fairness.targets.providers import ollama_address, open_ollama, open_openrouter
 from tests.support.asking import ask_once, settings_in
 from tests.support.messages_server import MessagesServer
 from tests.support.servers import ChatServer, Reply
@@ -24,97 +23,63 @@ def root(server: ChatServer) -> str:
     return server.url.removesuffix("/v1")
 
 
-def test_azure_sends_the_key_in_its_own_header(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "az-s3cret")
-    with ChatServer(script=[Reply(), Reply("az-s3cret is wrong", status=400)]) as server:
-        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", root(server))
-        assert ask("azure:my-deployment").text == "hello"
-        with pytest.raises(RequestFailed, match=r"\[key\] is wrong"):
-            ask("azure:my-deployment")
-        assert server.heads[0]["api-key"] == "az-s3cret"
-        assert "authorization" not in server.heads[0]
-        assert server.heads[0][":path"] == "/openai/v1/chat/completions"
-        assert server.bodies[0]["model"] == "my-deployment"
-
-
-def test_azure_with_a_version_names_the_deployment_in_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "az-s3cret")
-    monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
-    with ChatServer() as server:
-        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", f"{root(server)}/")
-        ask("azure:my-deployment")
-        assert server.heads[0][":path"] == "/openai/deployments/my-deployment/chat/completions?api-version=2024-10-21"
-
-
-def test_azure_sends_a_token_as_a_bearer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AZURE_OPENAI_AD_TOKEN", "eyJ-token")
-    with ChatServer() as server:
-        monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", f"{root(server)}/openai/v1")
-        ask("azure:my-deployment")
-        assert server.keys == ["Bearer eyJ-token"]
-        assert "api-key" not in server.heads[0]
-        assert server.heads[0][":path"] == "/openai/v1/chat/completions"
-
-
-def test_azure_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(TargetError, match="azure:d needs an address: set AZURE_OPENAI_ENDPOINT or base_url=…"):
-        open_target("azure:d", settings_in(tmp_path))
-    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://my.openai.azure.com")
-    with pytest.raises(TargetError, match=r"variable AZURE_OPENAI_API_KEY or AZURE_OPENAI_AD_TOKEN\.$"):
-        check_spec("azure:d", settings_in(tmp_path))
-
-
 @pytest.mark.parametrize(
-    ("host", "address"),
+    ("spec", "said"),
     [
-        ("127.0.0.1:11435", "http://127.0.0.1:11435/v1"),
-        ("gpu-box", "http://gpu-box:11434/v1"),
-        ("http://gpu-box:80/", "http://gpu-box:80/v1"),
-        ("https://models.example/ollama/v1", "https://models.example/ollama/v1"),
-        ("host:port", "host:port"),
+        (
+            "azure:d",
+            "openai:d base_url=https://RESOURCE.openai.azure.com/openai/v1 api_key_env=AZURE_OPENAI_API_KEY, or ",
+        ),
+        (
+            "ollama:llama3.2:1b",
+            "openai:llama3.2:1b base_url=http://localhost:11434/v1, or litellm:ollama_chat/llama3.2:1b.",
+        ),
+        ("openrouter:a/b", "openai:a/b base_url=https://openrouter.ai/api/v1 api_key_env=OPENROUTER_API_KEY, or "),
+        ("vllm:", "openai:MODEL base_url=http://localhost:8000/v1, or litellm:hosted_vllm/MODEL."),
     ],
 )
-def test_addresses_of_ollama_are_completed(host: str, address: str) -> None:
-    assert ollama_address(host) == address
+def test_a_service_without_a_target_of_its_own_says_what_replaces_it(tmp_path: Path, spec: str, said: str) -> None:
+    with pytest.raises(TargetError) as caught:
+        open_target(spec, settings_in(tmp_path))
+    assert f"there is no target {spec.partition(':')[0]}: any more (--fairness-target). Write {said}" in str(
+        caught.value
+    )
+    replacement = said.partition(", or ")[0].replace("RESOURCE", "shop")
+    assert open_target(replacement, settings_in(tmp_path)).identity.startswith("openai:")
 
 
-@pytest.mark.parametrize(("service", "variable"), [("ollama", "OLLAMA_HOST"), ("vllm", "VLLM_BASE_URL")])
-def test_servers_of_ones_own_need_no_key(service: str, variable: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-another")
+def test_a_deployment_of_azure_has_an_address_and_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "az-s3cret")
+    own = "?api-version=2024-10-21 api_key_env=AZURE_OPENAI_API_KEY"
+    with ChatServer(script=[Reply(), Reply("az-s3cret is wrong", status=400)]) as server:
+        url = f"{root(server)}/openai/deployments/my-deployment"
+        assert ask(f"openai:my-deployment base_url={url}{own}").text == "hello"
+        with pytest.raises(RequestFailed, match=r"\[key\] is wrong"):
+            ask(f"openai:my-deployment base_url={url}{own}", api_headers=("api-key: ${AZURE_OPENAI_API_KEY}",))
+        assert server.heads[0][":path"] == "/openai/deployments/my-deployment/chat/completions?api-version=2024-10-21"
+        assert server.keys[0] == "Bearer az-s3cret"
+        assert server.heads[1]["api-key"] == "az-s3cret"
+
+
+def test_a_server_of_ones_own_needs_no_key() -> None:
     with ChatServer(lambda *_: "hello") as server:
-        monkeypatch.setenv(variable, server.url)
-        assert ask(f"{service}:llama3.2:1b", base_url="http://127.0.0.1:9/v1").text == "hello"
+        assert ask(f"openai:llama3.2:1b base_url={server.url}", base_url="http://127.0.0.1:9/v1").text == "hello"
         assert server.keys == [None]
         assert server.bodies[0]["model"] == "llama3.2:1b"
 
 
-def test_a_server_that_is_not_there_names_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("VLLM_BASE_URL", "http://127.0.0.1:9/v1")
-    with pytest.raises(RequestFailed, match=r"no connection to .*VLLM_BASE_URL or base_url=… of the target"):
-        ask("vllm:m")
+def test_a_server_that_is_not_there_names_the_settings() -> None:
+    with pytest.raises(RequestFailed, match=r"no connection to .*base_url=… of the target"):
+        ask("openai:m base_url=http://127.0.0.1:9/v1")
 
 
-def test_the_settings_of_a_default_address_on_this_machine_are_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENROUTER_API_KEY", "key")
-    ollama, openrouter = (open_("m", settings_in(tmp_path))._endpoint() for open_ in (open_ollama, open_openrouter))
-    assert ollama.where == "OLLAMA_HOST or base_url=… of the target and OLLAMA_API_KEY"
-    assert openrouter.where == "OPENROUTER_API_KEY"
-
-
-def test_openrouter_needs_its_key_and_gets_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(TargetError, match="set the environment variable OPENROUTER_API_KEY, or name a server"):
-        check_spec("openrouter:a/b", settings_in(tmp_path))
+def test_headers_are_sent_and_their_secrets_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "t0ken-4711")
     headers = ("X-Title: Shop of lamps", "X-Shop: ${SHOP_TOKEN}")
     with ChatServer(lambda *_: "Shop of lamps, t0ken-4711") as server:
-        monkeypatch.setenv("OPENROUTER_BASE_URL", server.url)
-        monkeypatch.setenv("OPENROUTER_API_KEY", "or-s3cret")
-        assert ask("openrouter:a/b", api_headers=headers).text == "Shop of lamps, [key]"
+        assert ask(f"openai:a/b base_url={server.url}", api_headers=headers).text == "Shop of lamps, [key]"
         assert server.heads[0]["x-title"] == "Shop of lamps"
         assert server.heads[0]["x-shop"] == "t0ken-4711"
-        assert server.keys == ["Bearer or-s3cret"]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +92,7 @@ def test_openrouter_needs_its_key_and_gets_headers(tmp_path: Path, monkeypatch: 
 )
 def test_invalid_headers_are_found_before_anything_is_sent(tmp_path: Path, headers: tuple[str], said: str) -> None:
     with pytest.raises(TargetError, match=said):
-        check_spec("ollama:m", settings_in(tmp_path, api_headers=headers))
+        check_spec("openai:m base_url=http://localhost:11434/v1", settings_in(tmp_path, api_headers=headers))
 
 
 def test_each_target_has_its_own_address_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
