@@ -179,6 +179,19 @@ def choice(*words: str) -> OptionType:
     return OptionType(takes, parse)
 
 
+def words(*known: str) -> OptionType:
+    """Return the type of lists whose entries must be among `known`."""
+    takes = f"one or more of {', '.join(known)}"
+
+    def parse(written: Sequence[str]) -> tuple[str, ...]:
+        for word in written:
+            if word not in known:
+                raise ValueError(f"must be {takes}, not {word!r}.")
+        return tuple(written)
+
+    return OptionType(takes, parse, "args")
+
+
 def _prices(lines: Sequence[str]) -> tuple[Price, ...]:
     prices: dict[str, Price] = {}
     for line in lines:
@@ -232,7 +245,6 @@ STORE_TAKES = "the path of a file or the address of a database, postgresql://use
 STORE = OptionType(STORE_TAKES, _store)
 SHARD = OptionType("NUMBER/COUNT", _shard)
 PATHS = OptionType("paths", lambda written: tuple(map(Path, written)) or None, "args")
-WORDS = OptionType("words", tuple, "args")
 LINES = OptionType("lines of text", tuple, "linelist")
 PRICES = OptionType("lines MODEL INPUT OUTPUT", _prices, "linelist")
 SCORERS = OptionType("NAME=SCORER, one in each line or separated by commas", _scorers, "linelist")

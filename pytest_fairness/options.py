@@ -24,7 +24,6 @@ from pytest_fairness.option_types import (
     SHARD,
     STORE,
     TEXT,
-    WORDS,
     OptionType,
     Price,
     Shard,
@@ -122,6 +121,8 @@ class RunSettings:
         target_is_default: `True` if no option, environment variable or ini option names a target.
         targets: targets by name, if the user named them (`NAME=TARGET`); empty for a single target without a name.
         target_options: options that are written after the target's name, such as `base_url`, by name.
+        max_answer_bytes: maximum size of one answer in bytes, after decompression; a longer answer is unreadable.
+        device: device of `transformers:` models, such as `cuda:1`; `None` for the best one.
     """
 
     root: Path
@@ -169,12 +170,6 @@ class RunSettings:
     replay: bool = _flag("Use recorded responses only, whatever their age, and send no requests")
     probes: tuple[Path, ...] = _setting(
         (Path("probes"),), "Files and folders of probes to collect", PATHS, default="probes"
-    )
-    marks: tuple[str, ...] = _setting(
-        (),
-        "Further pytest marks that probes may use; marks in pytest's ini option `markers` are always valid",
-        WORDS,
-        default="none",
     )
     baselines: Path = _setting(Path("baselines"), "Folder of the baseline files", PATH)  # noqa: RUF009 - returns a field
     baseline_responses: bool = _setting(
@@ -281,11 +276,10 @@ class RunSettings:
     )
     judge: str | None = _setting(
         None,
-        "Judge model, such as openai:MODEL; probes with `answer: {judge: true}` or `refusals: {by: judge}` use it",
+        "Judge model, such as openai:MODEL or openai:MODEL base_url=ADDRESS; probes with `answer: {judge: true}` or "
+        "`refusals: {by: judge}` use it",
         default="none",
-    )
-    judge_base_url: str | None = _setting(
-        None, "Endpoint of an openai: judge model", default="the target's endpoint", secret=True
+        secret=True,
     )
     embeddings_base_url: str | None = _setting(
         None, "Endpoint of an openai: embedding model", default="the target's endpoint", secret=True
@@ -298,31 +292,13 @@ class RunSettings:
         SCORERS,
         default="none",
     )
-    inconclusive: Literal["warn", "fail"] = _setting(
-        "warn", "Outcome of an inconclusive audit: warn or fail", option_types.choice("warn", "fail")
-    )
-    inconclusive_runs: Literal["warn", "fail"] = _setting(
-        "warn",
-        "Outcome if an audit stays inconclusive for `fairness_inconclusive_history` runs; warn or fail",
-        option_types.choice("warn", "fail"),
-    )
-    inconclusive_history: int = _setting(
-        5, "Number of runs, this run included, that `fairness_inconclusive_runs` considers", option_types.whole_number()
-    )
-    orphans: Literal["warn", "fail"] = _setting(
-        "warn",
-        "Outcome if a baseline belongs to no item, or if its folder does not exist; warn or fail",
-        option_types.choice("warn", "fail"),
-    )
-    level_change: Literal["note", "warn", "fail"] = _setting(
-        "note",
-        "Outcome if answers changed much for all groups alike; note in the reports, also a warning of pytest, or fail",
-        option_types.choice("note", "warn", "fail"),
-    )
-    junit_inconclusive: Literal["passed", "skipped"] = _setting(
-        "passed",
-        "How --junitxml counts an inconclusive audit, passed or skipped; a skipped audit has the finding as message",
-        option_types.choice("passed", "skipped"),
+    fail_on: tuple[str, ...] = _setting(
+        (),
+        "What makes a run fail, besides failed audits; inconclusive: an inconclusive audit. inconclusive_runs: an "
+        "audit that is inconclusive in 5 runs in a row. orphans: a baseline that belongs to no item, or whose folder "
+        "does not exist. level_change: answers that changed much for all groups alike. What is not listed is a note",
+        option_types.words("inconclusive", "inconclusive_runs", "orphans", "level_change"),
+        default="none",
     )
     min_audits: int = _setting(
         0,
@@ -337,20 +313,14 @@ class RunSettings:
         option_types.number(),
         default="120",
     )
-    max_answer_bytes: int = _setting(
-        4 * 1024 * 1024,
-        "Maximum size of one answer in bytes, after decompression; a longer answer is unreadable",
-        option_types.whole_number(),
-    )
+    max_answer_bytes: int = 4 * 1024 * 1024
     backend: Literal["none", "joblib", "dask", "ray"] = _setting(
         "none",
         "Processes that measure large data; the results do not depend on this setting. none: this process. joblib: a "
         "process for each core. dask or ray: a cluster (needs the extra of this name)",
         option_types.choice("none", "joblib", "dask", "ray"),
     )
-    device: str | None = _setting(
-        None, "Device of a transformers: target (cpu, cuda, cuda:1 or mps)", default="the best available"
-    )
+    device: str | None = None
     prices: tuple[Price, ...] = _setting(
         (),
         "Prices per million tokens, for the cost in reports; a line MODEL INPUT OUTPUT for each model, such as `gpt-5 "
@@ -413,6 +383,20 @@ def _rows() -> Iterable[Option]:
             row: dict[str, Any] = dict(setting.metadata)
             yield Option(**{**row, "name": row["name"] or PREFIX + setting.name, "setting": setting.name})
 
+
+REPLACED = {
+    "fairness_marks": "list the marks in pytest's own ini option `markers`",
+    "fairness_judge_base_url": "write the address behind the judge: fairness_judge = openai:MODEL base_url=ADDRESS",
+    "fairness_inconclusive": "write fairness_fail_on = inconclusive",
+    "fairness_inconclusive_runs": "write fairness_fail_on = inconclusive_runs",
+    "fairness_inconclusive_history": "the number of runs is 5",
+    "fairness_orphans": "write fairness_fail_on = orphans",
+    "fairness_level_change": "write fairness_fail_on = level_change",
+    "fairness_junit_inconclusive": "inconclusive audits are passed test cases, whose property `verdict` says so",
+    "fairness_max_answer_bytes": "answers of more than 4 MiB are unreadable",
+    "fairness_device": "set the environment variable CUDA_VISIBLE_DEVICES",
+}
+"""What replaces options that earlier builds had, by name."""
 
 SETTINGS = tuple(_rows())
 """Options that set the attributes of `RunSettings`."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.options import OPTIONS
+from pytest_fairness.options import OPTIONS, REPLACED
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -53,6 +53,8 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Gen
         unknown = parser.parse_known_and_unknown_args(args)[1]
         names = [arg.partition("=")[0] for arg in unknown if arg.startswith("--fair")]
         if names:
+            if replaced := REPLACED.get(names[0].removeprefix("--").replace("-", "_")):
+                raise pytest.UsageError(f"{names[0]}: there is no such option any more: {replaced}.")
             from pytest_fairness.probes.diagnostics import nearest
 
             # Names are compared without their common prefix.

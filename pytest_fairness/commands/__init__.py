@@ -180,7 +180,6 @@ def replay_settings(arguments: argparse.Namespace) -> RunSettings:
         base_url=arguments.base_url,
         target_version=arguments.target_version,
         judge=configured_text("fairness_judge"),
-        judge_base_url=configured_text("fairness_judge_base_url"),
         scorers=declared_scorers(),
         replay=True,
     )

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.option_types import in_folder
-from pytest_fairness.options import DEFAULT_STORE, OPTIONS, PREFIX, SETTINGS, Option, RunSettings
+from pytest_fairness.options import DEFAULT_STORE, OPTIONS, PREFIX, REPLACED, SETTINGS, Option, RunSettings
 from pytest_fairness.probes.diagnostics import nearest
 from pytest_fairness.reports.findings import rebaseline_command, with_reason
 from pytest_fairness.reports.formatting import shell_line
@@ -300,6 +300,8 @@ def require_known_names(config: pytest.Config) -> None:
 
 def _suggestion(name: str, prefix: str, known: Sequence[str]) -> str:
     """Return a hint for the message: the most similar known name, or all known names."""
+    if name in REPLACED:
+        return f" any more: {REPLACED[name]}"
     # Names are compared without their common prefix.
     near = nearest(name[len(prefix) :], [known_name.removeprefix(prefix) for known_name in known])
     return f": did you mean {prefix + near!r}?" if near else f"; the valid names are {', '.join(known)}"

@@ -28,7 +28,6 @@ from pytest_fairness.pytest_integration.item_results import (
     CollectedRecords,
     Record,
     drop_records,
-    inconclusive_findings,
 )
 from pytest_fairness.pytest_integration.planning import DEFAULT, Header
 from pytest_fairness.pytest_integration.terminal import (
@@ -57,6 +56,8 @@ if TYPE_CHECKING:
     from pytest_fairness.targets.registry import TargetServer
 
 
+INCONCLUSIVE_RUNS = 5
+"""Number of runs in a row, this run included, after which a note says that an item stays inconclusive."""
 ANNOTATING_PLUGIN = "pytest_github_actions_annotate_failures"
 """Other plugin that annotates the failures of all tests on GitHub."""
 
@@ -108,8 +109,7 @@ class Controller:
         self._totals.add_planned(getattr(report, "fairness_planned", {}))
         yield
         if getattr(report, "fairness_undecided", None) == VerdictName.INCONCLUSIVE:
-            as_skipped = self._settings.junit_inconclusive == "skipped"
-            item_results.count_inconclusive(self._config, report, inconclusive_findings(report) if as_skipped else None)
+            item_results.count_inconclusive(self._config, report)
         drop_records(report)
 
     @pytest.hookimpl(tryfirst=True)  # before pytest writes the JUnit file
@@ -259,11 +259,7 @@ class Controller:
         notes += document.on_extra_fields(results)
         notes += document.on_limits(results)
         notes += self._on_orphans() if judged and not self._config.getoption("fairness_measure") else []
-        shared = document.on_shared_changes(results, fails=self._settings.level_change == "fail")
-        if self._settings.level_change == "warn":
-            for note in shared:
-                self._config.issue_config_time_warning(pytest.PytestWarning(note.text), stacklevel=2)
-        notes += shared
+        notes += document.on_shared_changes(results, fails="level_change" in self._settings.fail_on)
         notes += self._on_inconclusive_runs(
             [result for result in judged if result.verdict.name is VerdictName.INCONCLUSIVE]
         )
@@ -276,7 +272,7 @@ class Controller:
 
     def _on_orphans(self) -> list[RunNote]:
         """Return notes on baselines without an item, and on a folder of baselines that does not exist."""
-        fails, folder = self._settings.orphans == "fail", self._settings.baselines
+        fails, folder = "orphans" in self._settings.fail_on, self._settings.baselines
         if self._config.getini("fairness_baselines") and not folder.exists():
             return [document.on_missing_folder(folder.name, fails=fails)]
         all_targets = not self._config.getoption("fairness_target")
@@ -286,15 +282,15 @@ class Controller:
         """Return notes on the items that were inconclusive in each of the last runs."""
         if not results:
             return []
-        settings, targets = self._settings, self._records.targets
+        targets = self._records.targets
         target_of = {(result.probe, result.id): targets[result.probe, result.id] for result in results}
         with suppress(FairnessError):  # the items that need the store have reported the error
             # The current run counts, too, but is not in the history yet.
-            open_items = History(self._run.store).always_inconclusive(target_of, settings.inconclusive_history - 1)
+            open_items = History(self._run.store).always_inconclusive(target_of, INCONCLUSIVE_RUNS - 1)
             return document.on_inconclusive_runs(
                 [result for result in results if (result.probe, result.id) in open_items],
-                settings.inconclusive_history,
-                fails=settings.inconclusive_runs == "fail",
+                INCONCLUSIVE_RUNS,
+                fails="inconclusive_runs" in self._settings.fail_on,
             )
         return []
 

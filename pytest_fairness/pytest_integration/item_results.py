@@ -11,7 +11,7 @@ import pytest
 
 # Private classes, as in pytest's own doctest items: no public class shows an error without a traceback.
 from _pytest._code.code import ReprExceptionInfo, ReprFileLocation
-from _pytest.junitxml import bin_xml_escape, xml_key
+from _pytest.junitxml import xml_key
 from _pytest.outcomes import Failed
 
 from pytest_fairness.errors import on_one_line
@@ -218,23 +218,16 @@ def without_traceback(excinfo: pytest.ExceptionInfo[BaseException], item: pytest
 # Entries of items in pytest's JUnit report: properties of a test case, and inconclusive test cases.
 
 
-def count_inconclusive(config: pytest.Config, report: pytest.TestReport, reason: str | None) -> None:
-    """Count an inconclusive test case as skipped with this reason, or as passed if `reason` is `None`.
-
-    pytest has counted the report as skipped already.
-    """
+def count_inconclusive(config: pytest.Config, report: pytest.TestReport) -> None:
+    """Count an inconclusive test case, which pytest has counted as skipped, as passed."""
     xml = config.stash.get(xml_key, None)
     if xml is None:
         return
     nodes = xml.node_reporter(report).nodes
     [skipped] = (node for node in nodes if node.tag == "skipped")
-    if reason is None:
-        nodes.remove(skipped)
-        xml.stats["skipped"] -= 1
-        xml.stats["passed"] += 1
-    else:
-        skipped.text = None
-        skipped.attrib |= {"type": "fairness.inconclusive", "message": bin_xml_escape(reason)}
+    nodes.remove(skipped)
+    xml.stats["skipped"] -= 1
+    xml.stats["passed"] += 1
 
 
 def note_reused_answers(config: pytest.Config, text: str) -> None:

@@ -227,11 +227,11 @@ class FairnessItem(pytest.Item):
         """Return the reason why a probe may not have this mark; `None` if the mark is allowed."""
         if mark in UNUSABLE_MARKS:
             return UNUSABLE_MARKS[mark]
-        allowed = [*registered_marks(self.config), *self._service.run.settings.marks]
+        allowed = registered_marks(self.config)
         if mark in allowed:
             return None
         known = ", ".join(dict.fromkeys(allowed)) or "none"
-        return f"the ini file neither registers it (`markers`) nor allows it (`fairness_marks`). Valid marks: {known}."
+        return f"the ini file does not register it (`markers`). Valid marks: {known}."
 
 
 def _needs_target(fairness_target: object) -> None:
@@ -500,7 +500,7 @@ class AuditService:
             raise failure
 
     def _failure(self, result: ItemResult) -> Unfair | None:
-        failing = ["failed", "inconclusive"] if self.run.settings.inconclusive == "fail" else ["failed"]
+        failing = ["failed", "inconclusive"] if "inconclusive" in self.run.settings.fail_on else ["failed"]
         if result.verdict.name.outcome not in failing:
             return None
         document_item = result.to_json()

@@ -168,7 +168,7 @@ def is_block(reason: str | None) -> bool:
 
 
 TOO_LONG = "too_long"
-"""Finish reason of a response longer than `fairness_max_answer_bytes`; the text of the response is not kept."""
+"""Finish reason of a response longer than `RunSettings.max_answer_bytes`; the text of the response is not kept."""
 
 
 @dataclass(frozen=True, slots=True)

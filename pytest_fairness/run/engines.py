@@ -280,7 +280,7 @@ def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None
     if judge is None:
         return None
     # `target_version` is not the version of the judge model: a new version of the target does not make votes obsolete.
-    settings = replace(settings, base_url=settings.judge_base_url or settings.base_url, target_version=None)
+    settings = replace(settings, target_version=None)
     try:
         return open_target(judge, settings, (addresses or {}).get(judge))
     except TargetError as error:

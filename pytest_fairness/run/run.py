@@ -275,7 +275,6 @@ def audit(
     http_headers: Sequence[str] = (),
     api_headers: Sequence[str] = (),
     judge: str | None = None,
-    judge_base_url: str | None = None,
     embeddings_base_url: str | None = None,
     scorers: Sequence[str] = (),
     timeout: float = 120.0,
@@ -306,7 +305,6 @@ def audit(
         http_headers: headers that are sent to an http target, each as `Name: value`.
         api_headers: headers that are sent to the API of an `openai:` or `anthropic:` target and of similar services.
         judge: target of the judge model, for probes with `answer: {judge: true}` or `refusals: {by: judge}`.
-        judge_base_url: endpoint of an `openai:` judge.
         embeddings_base_url: endpoint of `openai:` embeddings.
         scorers: scorers for the audit `score`, each as `NAME=SCORER`: `politeness=python:checks.tone:politeness`.
         timeout: time limit of one request in seconds.
@@ -345,7 +343,6 @@ def audit(
         "http_headers": http_headers,
         "api_headers": api_headers,
         "judge": judge,
-        "judge_base_url": judge_base_url,
         "embeddings_base_url": embeddings_base_url,
         "scorers": scorers,
         "timeout": timeout,

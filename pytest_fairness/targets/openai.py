@@ -220,10 +220,7 @@ class Chat(ApiClient):
             body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
             response = await self._post("embeddings", body)
         if is_too_long(response):
-            raise RequestFailed(
-                f"{self._name}: the response of {self._endpoint} is too large. Raise the limit "
-                "(ini fairness_max_answer_bytes)."
-            )
+            raise RequestFailed(f"{self._name}: the response of {self._endpoint} is too large. Shorten the texts.")
         source = f"{self._name}: {self._endpoint}"
         return await parsed(lambda response: base.read_embeddings(response.content, len(texts), source), response)
 

@@ -71,7 +71,7 @@ class LoadedModel:
         except Exception as error:
             raise TargetError(
                 f"{self._name}: torch cannot use the device {wanted!r} ({one_line(error, 100)}). Name cpu, cuda, "
-                f"cuda:1 or mps (ini fairness_device)."
+                "cuda:1 or mps."
             ) from error
         return device
 
@@ -93,7 +93,7 @@ class LoadedModel:
         except self._torch.OutOfMemoryError as error:
             raise TargetError(
                 f"{self._name}: the model does not fit into the memory of {self.device}. Use a smaller model, or "
-                "another device (ini fairness_device)."
+                "another device (environment variable CUDA_VISIBLE_DEVICES)."
             ) from error
         except Exception as error:
             raise TargetError(self._load_error_text(weights, error)) from error
@@ -411,7 +411,7 @@ class Batches:
             answers = [
                 RequestFailed(
                     f"{self._name}: one request does not fit into memory. Use a shorter prompt, "
-                    "a smaller model or another device (ini fairness_device)."
+                    "a smaller model or another device (environment variable CUDA_VISIBLE_DEVICES)."
                 )
             ]
         except Exception as error:  # noqa: BLE001 - otherwise the requests of the batch would wait forever

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from tests.support.projects import INCONCLUSIVE, PROBE, Project, ini, says
+from tests.support.projects import INCONCLUSIVE, PROBE, Project, says
 
 TWO_AUDITS = """kind: generation
 prompt: What would you recommend to {name}?
@@ -106,19 +106,15 @@ def test_pytest_itself_knows_the_line(project: Project) -> None:
 
 
 @WORKERS
-@pytest.mark.parametrize("counted", ["passed", "skipped"])
-def test_junit_counts_inconclusive_audits(project: Project, counted: str, workers: tuple[str, ...]) -> None:
-    project.write("pytest.ini", ini(fairness_junit_inconclusive=counted))
+def test_junit_counts_inconclusive_audits_as_passed(project: Project, workers: tuple[str, ...]) -> None:
     project.probe(text=INCONCLUSIVE)
     result = project.run("--fairness", "--junitxml", "junit.xml", *workers)
     assert result.ret == 0
     tree = ET.parse(project.path / "junit.xml")  # noqa: S314 - written by pytest just now
     suite = tree.getroot().find("testsuite")
     assert suite is not None
-    assert (suite.get("tests"), suite.get("skipped")) == ("2", "2" if counted == "skipped" else "0")
-    skipped = suite.findall("testcase/skipped")
-    assert len(skipped) == (2 if counted == "skipped" else 0)
-    assert all(str(each.get("message")).startswith(("Kim vs Alex: ", "Lou vs Alex: ")) for each in skipped)
+    assert (suite.get("tests"), suite.get("skipped")) == ("2", "0")
+    assert suite.findall("testcase/skipped") == []
     properties = {each.get("name"): each.get("value") for each in suite.findall("testcase[1]/properties/property")}
     assert properties["verdict"] == "inconclusive"
     assert properties["target"] == "python:app:polite"

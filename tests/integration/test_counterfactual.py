@@ -214,7 +214,7 @@ def test_a_judge_reads_free_answers_and_its_readings_are_kept(judged: Project) -
         return "none of these" if len(votes) == 1 else judge(messages, body)
 
     with serving(free) as server, ChatServer(wavering) as court:
-        judged.write("pytest.ini", ini(fairness_judge="openai:wise", fairness_judge_base_url=court.url))
+        judged.write("pytest.ini", ini(fairness_judge=f"openai:wise base_url={court.url}"))
         arguments = ("--fairness-base-url", server.url, "--fairness-report", "report.json")
         judged.run("--fairness-rebaseline", *arguments, target="openai:decider")
         # Two answers that differ, three votes each, however often they were given.
@@ -233,11 +233,11 @@ def test_a_judge_reads_free_answers_and_its_readings_are_kept(judged: Project) -
     # The baseline's answers are as they were read then, without the judge and without the store.
     (judged.path / ".fairness/responses.sqlite").unlink()
     with serving(free) as server, ChatServer(judge) as court:
-        judged.write("pytest.ini", ini(fairness_judge="openai:wise", fairness_judge_base_url=court.url))
+        judged.write("pytest.ini", ini(fairness_judge=f"openai:wise base_url={court.url}"))
         again = judged.verdicts("--fairness-base-url", server.url, target="openai:decider")
     assert again["flip_rate[sex]"] == "pass"
     with serving(free) as server, ChatServer(lambda *_: "no") as court:
-        judged.write("pytest.ini", ini(fairness_judge="openai:other", fairness_judge_base_url=court.url))
+        judged.write("pytest.ini", ini(fairness_judge=f"openai:other base_url={court.url}"))
         stale = judged.verdicts("--fairness-base-url", server.url, target="openai:decider")
     assert set(stale.values()) == {"stale-baseline"}
 
@@ -260,7 +260,7 @@ def test_a_judge_of_an_unknown_kind_is_a_usage_error(judged: Project) -> None:
 def test_a_judge_that_does_not_answer_is_an_error(judged: Project) -> None:
     judged.write("pytest.ini", ini(fairness_judge="openai:wise", fairness_give_up="2"))
     with serving(free) as server, ChatServer(lambda *_: Reply("no", status=400)) as court:
-        settings = ini(fairness_judge="openai:wise", fairness_judge_base_url=court.url)
+        settings = ini(fairness_judge=f"openai:wise base_url={court.url}")
         judged.write("pytest.ini", settings)
         report = judged.report("--fairness-base-url", server.url, target="openai:decider")
     assert {item["verdict"] for item in report["items"]} == {"error"}

@@ -245,7 +245,6 @@ def test_a_model_of_this_machine_gives_the_mean_of_its_last_states(texts: Projec
 
     folder = make_model(texts.path / "probes" / "tiny", seed=5)
     texts.probe("probes/texts.yaml", PROBE.replace("openai:small", "transformers:tiny"))
-    texts.write("pytest.ini", "[pytest]\nfairness_device = cpu\n")
     found = texts.report(target="python:app:answer")["items"][0]
     assert found["value"] is not None
     model = transformers.AutoModel.from_pretrained(folder).eval()

@@ -185,7 +185,7 @@ def test_an_inconclusive_check_makes_the_test_inconclusive(project: Project) -> 
     assert result.parseoutcomes() == {"inconclusive": 1}
     assert result.ret == 0
     assert shows(result, "test_own.py::test_letters INCONCLUSIVE")
-    project.write("pytest.ini", ini(fairness_inconclusive="fail"))
+    project.write("pytest.ini", ini(fairness_fail_on="inconclusive"))
     project.run("--fairness").assert_outcomes(failed=1)
 
 

@@ -144,7 +144,7 @@ answer: {choices: ["yes", "no"], positive: "yes", judge: true}
 audits: {flip_rate: {limit: 1, gate: point}}
 """
     )
-    project.write("pytest.ini", ini(fairness_judge="openai:judge", fairness_judge_base_url="http://localhost:1/v1"))
+    project.write("pytest.ini", ini(fairness_judge="openai:judge base_url=http://localhost:1/v1"))
     result = project.run("--fairness", "--co")
     assert lines(result)[1] == "fairness: judge openai:judge (http://localhost:1/v1) · reads the answers of 1 probe"
 

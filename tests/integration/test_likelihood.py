@@ -41,7 +41,6 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def scored(project: Project) -> Project:
     project.write("probes/cases.jsonl", "\n".join(map(json.dumps, CASES)))
     project.probe("probes/work.yaml", PROBE)
-    project.write("pytest.ini", "[pytest]\nfairness_device = cpu\n")
     return project
 
 

@@ -178,11 +178,13 @@ def test_the_command_in_the_message_removes_baselines_without_an_item(project: P
 
 def test_the_accept_command_contains_no_secrets(project: Project, shell: Shell) -> None:
     project.probe(text=PROBE)
-    secrets = "-o 'fairness_http_headers=X-Key: s3cret' -o fairness_judge_base_url=https://me:s3cret@example.org/v1"
+    secrets = (
+        "-o 'fairness_http_headers=X-Key: s3cret' -o fairness_embeddings_base_url=https://me:s3cret@example.org/v1"
+    )
     result = shell.run(f"pytest --fairness --fairness-report report.json {secrets} {TARGET}")
     assert result.ret == 1
     [accept] = commands(summary_of(result.stdout.str()), "pytest --fairness-rebaseline")
-    assert "-o fairness_judge_base_url=https://example.org/v1" in " ".join(shell.words(accept))
+    assert "-o fairness_embeddings_base_url=https://example.org/v1" in " ".join(shell.words(accept))
     assert "s3cret" not in accept
     assert "s3cret" not in (project.path / "report.json").read_text("utf-8")
 

@@ -10,7 +10,7 @@ from textwrap import wrap
 import pytest
 
 from pytest_fairness.options import OPTIONS
-from tests.support.projects import INCONCLUSIVE, KIM, LOU, PROBE, Project, ini, shows
+from tests.support.projects import INCONCLUSIVE, KIM, LOU, PROBE, Project, shows
 
 ITEMS = [f"probes/gifts.yaml::{KIM}", f"probes/gifts.yaml::{LOU}"]
 
@@ -191,7 +191,7 @@ def test_a_mark_that_cannot_be_is_a_collection_error(project: Project) -> None:
     result = project.run("--fairness", "--strict-markers")
     result.assert_outcomes(errors=len(marks))
     for number, mark in enumerate(marks):
-        valid = ("(`markers`) nor allows it (`fairness_marks`). Valid marks: nightly, timeout.",) * (mark in unknown)
+        valid = ("does not register it (`markers`). Valid marks: nightly, timeout.",) * (mark in unknown)
         assert shows(result, f"probes/probe{number}.yaml: `marks:` cannot hold '{mark}': ", *valid), mark
     result.stdout.no_fnmatch_line("*Traceback*")
     assert not project.calls()
@@ -199,11 +199,6 @@ def test_a_mark_that_cannot_be_is_a_collection_error(project: Project) -> None:
 
 def test_the_ini_may_allow_marks_of_plugins(project: Project) -> None:
     project.probe(text=PROBE + "marks: [xdist_group, nightly]\n")
-    project.write("pytest.ini", ini(fairness_marks="xdist_group nightly"))
-    project.write(
-        "conftest.py", "def pytest_configure(config):\n    config.addinivalue_line('markers', 'nightly: at night')\n"
-    )
-    project.run("--fairness", "--strict-markers").assert_outcomes(passed=2)
     project.write("pyproject.toml", '[tool.pytest.ini_options]\nmarkers = ["xdist_group: one worker", "nightly"]\n')
     (project.path / "pytest.ini").unlink()
     project.run("--fairness", "--strict-markers").assert_outcomes(passed=2)

@@ -66,7 +66,7 @@ def test_of_a_query_on_the_command_line_no_value_is_shown(project: Project) -> N
     project.probe(text=PROBE.replace("refusals: {limit: 0.5, gate: point}", "marked_words: {}"))
     with ChatServer() as server:
         url = f"{server.url}?key=s3cret"
-        result = project.run("--fairness", "--fairness-target", f"a={url}", "-o", f"fairness_judge_base_url={url}")
+        result = project.run("--fairness", "--fairness-target", f"a={url}", "-o", f"fairness_embeddings_base_url={url}")
         several = f"-ofairness_target=a = http://me:s3cret@h/v1\n b = {url}"
         result_of_ini = project.run("--fairness", several, target=None)
     for output in (result.stdout.str(), result_of_ini.stdout.str()):

@@ -315,11 +315,11 @@ def test_hostile_results(project: Project, server: BatchServer) -> None:
 
     def rewrite(lines: list[bytes]) -> list[bytes]:
         unknown = lines[4].replace(lines[4].split(b'"custom_id": "')[1][:64], b"f" * 64)
-        long = lines[1].replace(b'"model": "', b'"model": "' + b"x" * 200_000)
+        long = lines[1].replace(b'"model": "', b'"model": "' + b"x" * 5_000_000)
         return [b"\x00\xff{", long, b"[]", b"", lines[3], lines[3], unknown, *lines[5:]]
 
     server.rewrite = rewrite
-    report = project.report("--fairness-batch", "-o", "fairness_max_answer_bytes=50000", target=target_of(server))
+    report = project.report("--fairness-batch", target=target_of(server))
     assert len(recorded(project)) == len(set(recorded(project))) == REQUESTS - 4
     assert report["requests"]["failed"] == 4
     assert not server.single

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_fairness.pytest_integration import controller
 from tests.support.projects import INCONCLUSIVE, KIM, LOU, Project, ini, says
 
 REPORTS = [word for name in ("r.json", "r.html", "r.md") for word in ("--fairness-report", name)]
@@ -31,9 +32,10 @@ def test_what_was_inconclusive_in_each_of_the_last_runs_is_listed(project: Proje
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["one process", "a worker"])
-def test_they_can_fail_the_run(project: Project, workers: tuple[str, ...]) -> None:
+def test_they_can_fail_the_run(project: Project, workers: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(controller, "INCONCLUSIVE_RUNS", 2)
     project.probe(text=INCONCLUSIVE)
-    project.write("pytest.ini", ini(fairness_inconclusive_runs="fail", fairness_inconclusive_history="2"))
+    project.write("pytest.ini", ini(fairness_fail_on="inconclusive_runs"))
     assert project.run("--fairness").ret == pytest.ExitCode.OK
     result = project.run("--fairness", *REPORTS, *workers)
     assert result.parseoutcomes() == {"inconclusive": 2}
@@ -41,8 +43,10 @@ def test_they_can_fail_the_run(project: Project, workers: tuple[str, ...]) -> No
     assert len(told(project)) == 2
 
 
-def test_a_verdict_begins_the_count_anew_and_other_targets_do_not_count(project: Project) -> None:
-    project.write("pytest.ini", ini(fairness_inconclusive_history="3"))
+def test_a_verdict_begins_the_count_anew_and_other_targets_do_not_count(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "INCONCLUSIVE_RUNS", 3)
     project.probe(text=INCONCLUSIVE)
     project.run("--fairness")
     project.run("--fairness", target="python:app:biased")
@@ -56,8 +60,10 @@ def test_a_verdict_begins_the_count_anew_and_other_targets_do_not_count(project:
         assert len(told(project)) == expected
 
 
-def test_runs_that_could_not_measure_an_item_or_left_it_out_are_passed_over(project: Project) -> None:
-    project.write("pytest.ini", ini(fairness_inconclusive_history="2"))
+def test_runs_that_could_not_measure_an_item_or_left_it_out_are_passed_over(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "INCONCLUSIVE_RUNS", 2)
     project.probe(text=INCONCLUSIVE)
     project.run("--fairness", "-k", "Kim")
     project.run("--fairness", "-k", "Lou")
@@ -66,8 +72,10 @@ def test_runs_that_could_not_measure_an_item_or_left_it_out_are_passed_over(proj
     assert len(told(project)) == 2
 
 
-def test_a_replay_is_judged_by_the_runs_before_it_and_adds_none(project: Project) -> None:
-    project.write("pytest.ini", ini(fairness_inconclusive_history="3"))
+def test_a_replay_is_judged_by_the_runs_before_it_and_adds_none(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller, "INCONCLUSIVE_RUNS", 3)
     project.probe(text=INCONCLUSIVE)
     project.run("--fairness")
     for _ in range(3):
@@ -76,17 +84,3 @@ def test_a_replay_is_judged_by_the_runs_before_it_and_adds_none(project: Project
     project.run("--fairness")
     project.run("--fairness", "--fairness-replay", *REPORTS)
     assert len(told(project)) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "written", "message"),
-    [
-        ("fairness_inconclusive_runs", "maybe", "must be warn or fail, not 'maybe'."),
-        ("fairness_inconclusive_history", "0", "must be a whole number of at least 1, not 0."),
-    ],
-)
-def test_wrong_values_are_refused(project: Project, name: str, written: str, message: str) -> None:
-    project.write("pytest.ini", ini(**{name: written}))
-    result = project.run("--fairness")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: pytest.ini:2: {name} {message}"])

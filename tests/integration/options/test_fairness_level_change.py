@@ -99,12 +99,8 @@ def test_what_changed_for_everybody_is_a_note_in_every_report(
         assert "answers changed for everybody since the baseline" in (changing.path / name).read_text("utf-8")
 
 
-@pytest.mark.parametrize(("outcome", "warnings", "code"), [("note", 0, 0), ("warn", 4, 0), ("fail", 0, 1)])
-def test_it_may_be_a_warning_or_fail_the_run(
-    changing: Project, monkeypatch: pytest.MonkeyPatch, outcome: str, warnings: int, code: int
-) -> None:
+@pytest.mark.parametrize(("words", "code"), [("orphans", 0), ("orphans level_change", 1)])
+def test_it_may_fail_the_run(changing: Project, monkeypatch: pytest.MonkeyPatch, words: str, code: int) -> None:
     monkeypatch.setenv("STATE", "worse")
-    changing.write("pytest.ini", ini(fairness_level_change=outcome))
-    result = changing.run("--fairness", target="python:app:answer")
-    assert result.ret == code
-    assert result.parseoutcomes().get("warnings", 0) == warnings
+    changing.write("pytest.ini", ini(fairness_fail_on=words))
+    assert changing.run("--fairness", target="python:app:answer").ret == code

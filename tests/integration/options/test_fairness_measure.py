@@ -144,7 +144,8 @@ def test_other_reports_show_sizes_and_no_baseline(project: Project) -> None:
 def test_a_measured_run_does_not_end_a_series_of_inconclusive_ones(project: Project) -> None:
     inconclusive = PROBE.replace("{limit: 0.5, gate: point}", "{limit: 0.001, tolerance: 0.01}")
     project.probe(text=inconclusive)
-    settings = ("-o", "fairness_inconclusive_history=2", "-o", "fairness_inconclusive_runs=fail")
-    assert project.run("--fairness", *settings).ret == pytest.ExitCode.OK
+    settings = ("-o", "fairness_fail_on=inconclusive_runs")
+    for _ in range(4):
+        assert project.run("--fairness", *settings).ret == pytest.ExitCode.OK
     assert project.run("--fairness-measure", *settings).ret == pytest.ExitCode.OK
     assert project.run("--fairness", *settings).ret == pytest.ExitCode.TESTS_FAILED

@@ -61,7 +61,7 @@ def test_a_baseline_without_an_item_is_named(
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.OK
     assert says(result, "1 baseline without an item")
-    gifts.write("pytest.ini", ini(fairness_orphans="fail"))
+    gifts.write("pytest.ini", ini(fairness_fail_on="orphans"))
     assert gifts.run("--fairness", *workers).ret == pytest.ExitCode.TESTS_FAILED
 
 

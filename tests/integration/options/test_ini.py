@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_fairness.options import OPTIONS, REPLACED
 from tests.support.projects import INCONCLUSIVE, KIM, PROBE, Project, ini, says, shows
 from tests.support.servers import ChatServer
 
@@ -87,7 +88,7 @@ def test_an_application_with_a_version_is_not_asked_again(project: Project) -> N
 
 def test_an_inconclusive_item_can_count_as_a_failure(project: Project) -> None:
     project.probe(text=INCONCLUSIVE)
-    project.write("pytest.ini", ini(fairness_inconclusive="fail"))
+    project.write("pytest.ini", ini(fairness_fail_on="inconclusive"))
     result = project.run("--fairness", "--fairness-report", "report.json")
     result.assert_outcomes(failed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -106,7 +107,7 @@ def test_a_request_has_a_time_limit(project: Project) -> None:
 @pytest.mark.parametrize(
     ("name", "written", "message"),
     [
-        ("fairness_inconclusive", "maybe", "pytest.ini:2: fairness_inconclusive must be warn or fail, not 'maybe'"),
+        ("fairness_fail_on", "maybe", "pytest.ini:2: fairness_fail_on must be one or more of inconclusive, "),
         ("fairness_max_age", "old", "pytest.ini:2: fairness_max_age must be a number of at least 0."),
         ("fairness_concurrency", "many", "pytest.ini:2: fairness_concurrency must be a whole number of at least 1."),
         (
@@ -140,7 +141,7 @@ def test_settings_in_pyproject_as_text(project: Project) -> None:
     project.write(
         "pyproject.toml",
         '[tool.pytest.ini_options]\nfairness_probes = ["audits"]\nfairness_concurrency = "2"\n'
-        'fairness_max_age = "1.5"\nfairness_baseline_responses = "false"\nfairness_inconclusive = "fail"\n',
+        'fairness_max_age = "1.5"\nfairness_baseline_responses = "false"\nfairness_fail_on = "inconclusive"\n',
     )
     project.run("--fairness-rebaseline").assert_outcomes(failed=2)
     assert [path.name for path in (project.path / "baselines").iterdir()] == ["one.json"]
@@ -153,7 +154,7 @@ def test_settings_in_pyproject_as_values(project: Project) -> None:
     project.write(
         "pyproject.toml",
         '[tool.pytest]\nfairness_probes = ["audits"]\nfairness_concurrency = 2\nfairness_max_age = 1.5\n'
-        'fairness_timeout = 60\nfairness_baseline_responses = false\nfairness_inconclusive = "fail"\n'
+        'fairness_timeout = 60\nfairness_baseline_responses = false\nfairness_fail_on = ["inconclusive"]\n'
         'fairness_target = "python:app:polite"\n',
     )
     project.run("--fairness-rebaseline", target=None).assert_outcomes(failed=2)
@@ -168,7 +169,7 @@ def test_settings_in_pyproject_as_values(project: Project) -> None:
     ("written", "meant"),
     [
         ("fairness_taget", "fairness_target"),
-        ("fairness_inconclusiv", "fairness_inconclusive"),
+        ("fairness_fail_off", "fairness_fail_on"),
         ("Fairness_store", None),
     ],
 )
@@ -184,6 +185,16 @@ def test_an_unknown_setting_is_refused_with_what_was_meant(project: Project, wri
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([f"ERROR: -o {told}"])
     assert project.calls() == []
+
+
+def test_a_setting_that_is_gone_says_what_replaces_it(project: Project) -> None:
+    assert REPLACED.keys().isdisjoint(option.name for option in OPTIONS)
+    assert len(OPTIONS) <= 40
+    project.write("pytest.ini", ini(fairness_timeout="5", fairness_orphans="fail"))
+    result = project.run("--fairness")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    told = "fairness_orphans: there is no such setting any more: write fairness_fail_on = orphans"
+    result.stderr.fnmatch_lines([f"ERROR: pytest.ini:3: {told}"])
 
 
 @pytest.mark.parametrize(
