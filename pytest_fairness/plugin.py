@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from pytest_fairness.pytest_integration.fixtures import CorpusGenerator, FairnessCheck, LlmClient
-    from pytest_fairness.pytest_integration.items import AuditService
+    from pytest_fairness.pytest_integration.session import FairnessSession
 
 
 SESSION = "fairness-session"
@@ -93,16 +93,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def fairness_target(request: pytest.FixtureRequest) -> Any:
     """Return the target; a conftest may override the fixture to return a function from a prompt to a text."""
-    return _service(request.config, "fairness_target").planner.configured_target(getattr(request, "param", None))
+    session = _session(request.config, "fairness_target")
+    from pytest_fairness.pytest_integration.planning import configured_target
+
+    return configured_target(session, getattr(request, "param", None))
 
 
 @pytest.fixture
 def llm_client(request: pytest.FixtureRequest) -> LlmClient:
     """Return a client of the target: `llm_client.complete("Greet Joseph.", trials=3, temperature=1.0)`."""
-    service = _service(request.config, "llm_client")
+    session = _session(request.config, "llm_client")
     from pytest_fairness.pytest_integration.fixtures import LlmClient
 
-    return LlmClient(service, request)
+    return LlmClient(session, request)
 
 
 @pytest.fixture
@@ -112,24 +115,23 @@ def corpus_generator(request: pytest.FixtureRequest) -> CorpusGenerator:
     `corpus = corpus_generator("Write to {name}.", axes={"name": {"unmarked": "Joseph", "marked": ["Kelly"]}})`, then
     `corpus.jsd("name", "Kelly")`.
     """
-    service = _service(request.config, "corpus_generator")
+    session = _session(request.config, "corpus_generator")
     from pytest_fairness.pytest_integration.fixtures import CorpusGenerator
 
-    return CorpusGenerator(service, request)
+    return CorpusGenerator(session, request)
 
 
 @pytest.fixture
 def fairness_check(request: pytest.FixtureRequest) -> FairnessCheck:
     """Return a function that judges a measurement: `fairness_check("letters", corpus.jsd("name", "Kelly"))`."""
-    service = _service(request.config, "fairness_check")
+    session = _session(request.config, "fairness_check")
     from pytest_fairness.pytest_integration.fixtures import FairnessCheck
 
-    return FairnessCheck(service, request)
+    return FairnessCheck(session, request)
 
 
-def _service(config: pytest.Config, fixture: str) -> AuditService:
-    session = config.pluginmanager.get_plugin(SESSION)
+def _session(config: pytest.Config, fixture: str) -> FairnessSession:
+    session: FairnessSession | None = config.pluginmanager.get_plugin(SESSION)
     if session is None:
         pytest.skip(f"the fixture {fixture} works only with --fairness")
-    service: AuditService = session.service
-    return service
+    return session

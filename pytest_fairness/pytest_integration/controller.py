@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.asking.requests import RequestCounts, failure_counts, total_counts
+from pytest_fairness.asking.requests import failure_counts, total_counts
 from pytest_fairness.asking.store import prune
 from pytest_fairness.baselines.changes import commit_description
 from pytest_fairness.errors import FairnessError
@@ -32,11 +32,10 @@ from pytest_fairness.pytest_integration.item_results import (
 from pytest_fairness.pytest_integration.planning import DEFAULT, Header
 from pytest_fairness.pytest_integration.terminal import (
     GuardedFile,
-    IdenticalErrors,
     ProgressLine,
-    WorkersProgress,
     keep_name_in_junit,
     keep_names_in_summary,
+    merged,
 )
 from pytest_fairness.records import ItemResult, Json, VerdictName
 from pytest_fairness.reports import document, files, markdown, terminal
@@ -63,25 +62,26 @@ ANNOTATING_PLUGIN = "pytest_github_actions_annotate_failures"
 
 
 class Controller:
-    """Hooks that collect the records of all items and finish the run."""
+    """Hooks that collect the records of all items and finish the run; with pytest-xdist, also hooks for its workers.
 
-    def __init__(self, config: pytest.Config, run: Run) -> None:
-        self._config, self._run, self._settings = config, run, run.settings
+    Each process plans the requests of all items, but sends only a part of them.
+    """
+
+    def __init__(self, config: pytest.Config, run: Run, progress: ProgressLine) -> None:
+        self._config, self._run, self._settings, self._progress = config, run, run.settings, progress
         self._reports = _report_paths(config)
         self._header = Header()
-        self._totals = RequestTotals(run)
+        self._planned: dict[str, bool] = {}
+        """Planned requests of all processes, by key: whether a response was already recorded."""
         self._tests_ran: set[str] = set()
         self._records = CollectedRecords(self._settings)
         self._retried = 0.0
         self._document: dict[str, Json] | None = None
         self._lines: list[Line] = []
+        self._models: dict[str, TargetServer | None] = {}
+        self._header_sender: str | None = None
         if self._settings.targets:
             keep_names_in_summary(config)
-        config.pluginmanager.register(IdenticalErrors(), "fairness-identical-errors")
-        if hasattr(config.option, "dist") and config.option.dist != "no":
-            progress = WorkersProgress(ProgressLine(config), self._totals.so_far)
-            config.pluginmanager.register(progress, "fairness-workers-progress")
-            config.pluginmanager.register(Workers(config, run, self.announce), "fairness-workers")
 
     def announce(self, header: Header) -> None:
         """Store the header of the run; raise an error if the run must not start.
@@ -99,15 +99,29 @@ class Controller:
             )
 
     @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self) -> Generator[None, bool | None, bool | None]:
+        """Show the progress of all workers while tests run."""
+        distributes = getattr(self._config.option, "dist", "no") != "no"
+        with self._progress.shown(self._counts_so_far) if distributes else nullcontext():
+            return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_logstart(self) -> Generator[None]:
+        """Remove the progress line while pytest writes the name of a test."""
+        with self._progress.hidden():
+            yield
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None]:
-        """Collect the records of a test report, which may come from any process."""
+        """Collect the records of a test report, which may come from any process; then let pytest write the outcome."""
         if self._settings.targets and hasattr(report, "fairness"):
             keep_name_in_junit(self._config, report)
         self._records.add(report)
         if (ran := getattr(report, "fairness_ran", None)) is not None:
             self._tests_ran.add(ran)
-        self._totals.add_planned(getattr(report, "fairness_planned", {}))
-        yield
+        self._add_planned(getattr(report, "fairness_planned", {}))
+        with self._progress.hidden():
+            yield
         if getattr(report, "fairness_undecided", None) == VerdictName.INCONCLUSIVE:
             item_results.count_inconclusive(self._config, report)
         drop_records(report)
@@ -119,7 +133,7 @@ class Controller:
             return
         for name, records in by_baseline(self._records).items():
             self._attempt(session, self._write_baseline, name, records)
-        counts = self._totals.at_the_end()
+        counts = self._final_counts()
         self._retried = counts.get("retried") or 0
         results = self._records.results
         self._document = report_document(
@@ -132,8 +146,8 @@ class Controller:
             started=self._run.started,
             seconds=time.time() - self._run.started,
             requests=counts,
-            failures=failure_counts(self._totals.by_owner()),
-            oldest_reused=self._totals.oldest_reused(),
+            failures=failure_counts(self._run.engines.counts_by_owner()),
+            oldest_reused=self._oldest_reused() if counts["reused"] else None,
             notes=self._notes_on(session, results),
         )
         item_results.note_reused_answers(self._config, reused_answers(self._document))
@@ -150,7 +164,20 @@ class Controller:
             self._attempt(session, self._write_comment, self._document)
         self._config.hook.pytest_fairness_report(report=self._document, config=self._config)
 
-    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> Generator[None]:
+        """Show each error message only once while pytest writes its summary."""
+        stats = terminalreporter.stats
+        errors = stats.get("error", [])
+        if errors:
+            stats["error"] = merged(errors)
+        try:
+            return (yield)
+        finally:
+            if errors:
+                stats["error"] = errors
+
+    def write_summary(self, terminalreporter: TerminalReporter) -> None:
         """Show the tables, the top contributors to failures, and the suggested rebaseline command."""
         lines = [*self._lines, Line("")] if self._lines else []
         if self._document is not None:
@@ -171,9 +198,87 @@ class Controller:
         self._annotate(terminalreporter)
 
     def pytest_unconfigure(self) -> None:
-        """Free the records and the report, so that the garbage collections at the end search fewer objects."""
-        self._records, self._document = CollectedRecords(self._settings), None
+        """Unload the models that this process serves.
 
+        Free the records and the report, so that the garbage collections at the end search fewer objects.
+        """
+        self._records, self._document = CollectedRecords(self._settings), None
+        for model in self._models.values():
+            if model is not None:
+                model.close()
+
+    # Workers of pytest-xdist
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Send a worker the run's identifier, the addresses of the models that this process serves, and a flag.
+
+        The flag says whether the worker must send its header.
+        """
+        settings = self._settings
+        for target in settings.targets.values() or [settings.target]:
+            if target not in self._models:
+                self._models[target] = serve(target, settings)
+        # All workers collect the same items, so that one header is enough.
+        node.workerinput["fairness_header"] = self._header_sender is None
+        self._header_sender = self._header_sender or node.gateway.id
+        node.workerinput["fairness"] = {
+            "started": self._run.started,
+            "addresses": {target: model.address for target, model in self._models.items() if model is not None},
+            "run": list(self._run.id),
+        }
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: Any) -> None:
+        """Show and announce the header that a worker has sent through the store."""
+        if node.gateway.id != self._header_sender:
+            return
+        header = None
+        with suppress(FairnessError):
+            header = Header.receive(self._run)
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter:
+            if reporter._tw.width_of_current_line:  # pytest-xdist has shown how many workers are ready
+                reporter._tw.line()
+            lines = header.wrapped(reporter._tw.fullwidth) if header else ["fairness: no audit is selected"]
+            for line in lines:
+                reporter.write_line(line)
+        self.announce(header or Header())
+
+    # Request counts
+
+    def _add_planned(self, planned: Mapping[str, bool]) -> None:
+        """Add planned requests; see `Engines.newly_planned`."""
+        for key, recorded in planned.items():
+            # A response that one worker records during the run looks recorded to workers that plan later. It was
+            # recorded before the run only if all workers found it.
+            self._planned[key] = recorded and self._planned.get(key, True)
+
+    def _counts_so_far(self) -> dict[str, float]:
+        """Return the current counts, summed over all processes."""
+        return total_counts(self._run.engines.counts_by_owner())
+
+    def _final_counts(self) -> dict[str, float | None]:
+        """Return the final counts, summed over all processes, in the form of the report document."""
+        # Workers send their planned requests on test reports; without workers, this process has planned all requests.
+        self._add_planned(self._run.engines.newly_planned())
+        total = self._counts_so_far()
+        planned, reused = len(self._planned), sum(self._planned.values())
+        if total["planned"] > planned:
+            # The run was interrupted before most of these reports arrived.
+            planned, reused = int(total["planned"]), int(total["reused"])
+        # The answers of batches are recorded before the requests are planned, but were sent by this run.
+        reused = min(reused, max(0, planned - int(total["sent"])))
+        cost = total["cost"] if "cost" in total and not total["uncounted"] else None
+        return {**total, "planned": planned, "reused": reused, "cost": cost}
+
+    def _oldest_reused(self) -> float | None:
+        """Return the date of the oldest reused response, in seconds since the epoch; `None` if it cannot be read."""
+        with suppress(FairnessError):
+            return self._run.engines.oldest_of(key for key, recorded in self._planned.items() if recorded)
+        return None
+
+    # Parts of the end
     @property
     def _only_collects(self) -> bool:
         return bool(self._config.getoption("collectonly") or self._config.getoption("setuponly", False))
@@ -321,124 +426,3 @@ def _report_paths(config: pytest.Config) -> list[Path]:
         except FairnessError as error:
             raise pytest.UsageError(str(error)) from error
     return paths
-
-
-# Hooks of pytest-xdist in the controller: they send data to the workers and receive the header from one worker.
-
-
-class Workers:
-    """Hooks that exchange data with the workers of a run.
-
-    Args:
-        config: pytest's configuration.
-        run: the run.
-        announce: function that stores the header of the run.
-    """
-
-    def __init__(self, config: pytest.Config, run: Run, announce: Callable[[Header], None]) -> None:
-        self._config, self._run, self._announce = config, run, announce
-        self._models: dict[str, TargetServer | None] = {}
-        self._header_sender: str | None = None
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_configure_node(self, node: Any) -> None:
-        """Send a worker the run's identifier, the addresses of the models that this process serves, and a flag.
-
-        The flag says whether the worker must send its header.
-        """
-        settings = self._run.settings
-        for target in settings.targets.values() or [settings.target]:
-            if target not in self._models:
-                self._models[target] = serve(target, settings)
-        # All workers collect the same items, so that one header is enough.
-        node.workerinput["fairness_header"] = self._header_sender is None
-        self._header_sender = self._header_sender or node.gateway.id
-        node.workerinput["fairness"] = {
-            "started": self._run.started,
-            "addresses": {target: model.address for target, model in self._models.items() if model is not None},
-            "run": list(self._run.id),
-        }
-
-    @pytest.hookimpl(optionalhook=True)
-    def pytest_xdist_node_collection_finished(self, node: Any) -> None:
-        """Show and announce the header that a worker has sent through the store."""
-        if node.gateway.id != self._header_sender:
-            return
-        header = None
-        with suppress(FairnessError):
-            header = Header.receive(self._run)
-        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
-        if reporter:
-            if reporter._tw.width_of_current_line:  # pytest-xdist has shown how many workers are ready
-                reporter._tw.line()
-            lines = header.wrapped(reporter._tw.fullwidth) if header else ["fairness: no audit is selected"]
-            for line in lines:
-                reporter.write_line(line)
-        self._announce(header or Header())
-
-    def pytest_unconfigure(self) -> None:
-        """Unload the models that this process serves."""
-        for model in self._models.values():
-            if model is not None:
-                model.close()
-
-
-# Request counts of all processes of a run.
-
-
-class RequestTotals:
-    """Request counts of a run, summed over its processes.
-
-    Each process plans the requests of all items, but sends only a part of them.
-    """
-
-    def __init__(self, run: Run) -> None:
-        self._run = run
-        self._planned: dict[str, bool] = {}
-
-    def add_planned(self, planned: Mapping[str, bool]) -> None:
-        """Add planned requests.
-
-        Args:
-            planned: for each planned request, by its key, whether a response was already recorded.
-        """
-        for key, recorded in planned.items():
-            # A response that one worker records during the run looks recorded to workers that plan later. It was
-            # recorded before the run only if all workers found it.
-            self._planned[key] = recorded and self._planned.get(key, True)
-
-    def by_owner(self) -> dict[str, RequestCounts]:
-        """Return the current counts of each owner (engine of one process); empty without a store that can be read."""
-        if self._run.settings.store.exists():
-            with suppress(FairnessError):  # the items that need the store have reported the error
-                return self._run.store.runs.request_counts(self._run.id)
-        return {}
-
-    def so_far(self) -> dict[str, float]:
-        """Return the current counts, summed over all processes, for the progress line."""
-        return total_counts(self.by_owner())
-
-    def at_the_end(self) -> dict[str, float | None]:
-        """Return the final counts, summed over all processes, in the form of the report document."""
-        # Workers send their planned requests on test reports; without workers, this process has planned all requests.
-        self.add_planned(self._run.engines.newly_planned())
-        total = self.so_far()
-        planned, reused = len(self._planned), sum(self._planned.values())
-        if total["planned"] > planned:
-            # The run was interrupted before most of these reports arrived.
-            planned, reused = int(total["planned"]), int(total["reused"])
-        # The answers of batches are recorded before the requests are planned, but were sent by this run.
-        reused = min(reused, max(0, planned - int(total["sent"])))
-        cost = total["cost"] if "cost" in total and not total["uncounted"] else None
-        return {**total, "planned": planned, "reused": reused, "cost": cost}
-
-    def oldest_reused(self) -> float | None:
-        """Return the date of the oldest reused response, in seconds since the epoch; `None` without reuse.
-
-        The result is also `None` if the store cannot be read.
-        """
-        if not self.at_the_end()["reused"]:
-            return None
-        with suppress(FairnessError):
-            return self._run.engines.oldest_of(key for key, recorded in self._planned.items() if recorded)
-        return None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
 import pytest
 
@@ -16,14 +16,16 @@ from pytest_fairness.audits import registry
 from pytest_fairness.audits.confounding import CONSTANT_ANSWERS
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.probes.generation import GenerationProbe
-from pytest_fairness.pytest_integration.items import KIND, AuditService, audit_settings, generation_probe
-from pytest_fairness.pytest_integration.planning import target_name_of
+from pytest_fairness.pytest_integration.items import KIND, audit_settings, check, generation_probe
+from pytest_fairness.pytest_integration.planning import target_name_of, target_of_python_test
 from pytest_fairness.records import Answer, Json, Request, Response, Sampling, Status, Verdict
 from pytest_fairness.reports.tables import Column, DataTable, Row
 from pytest_fairness.run import MAX_ALPHA, ItemMeasurement, ProbeItem, items_of, read_all
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from pytest_fairness.pytest_integration.session import FairnessSession
 
 
 # Fixture `corpus_generator`, and the corpora of texts that it generates.
@@ -86,9 +88,9 @@ class CorpusGenerator:
         ...     fairness_check("letters", corpus.refusals("name", "Kelly"), limit=0.2)
     """
 
-    def __init__(self, service: AuditService, request: pytest.FixtureRequest) -> None:
-        self._service = service
-        self._target = service.planner.target_of_python_test(request)
+    def __init__(self, session: FairnessSession, request: pytest.FixtureRequest) -> None:
+        self._session = session
+        self._target = target_of_python_test(session, request)
         self._name = target_name_of(request.node)
 
     @with_usage('corpus_generator("Write to {name}.", axes={"name": {"unmarked": "Joseph", "marked": ["Kelly"]}})')
@@ -139,10 +141,11 @@ class CorpusGenerator:
             "sampling": sampling,
         }
         given = {name: value for name, value in written.items() if value not in (None, (), [], {})}
-        probe = generation_probe({**given, "audits": _UNUSED_AUDITS}, "corpus_generator", self._service.run)
-        prompts = list(probe.prompts(self._service.run.settings.trials))
-        responses = self._service.planner.ask(self._target, [prompt.request for prompt in prompts])
-        return Corpus(self._service, probe, self._target.name, self._name, read_all(prompts, responses, probe.language))
+        probe = generation_probe({**given, "audits": _UNUSED_AUDITS}, "corpus_generator", self._session.run)
+        prompts = list(probe.prompts(self._session.run.settings.trials))
+        with self._session.waiting_for(self._target):
+            responses = self._session.run.engines.ask(self._target, [prompt.request for prompt in prompts])
+        return Corpus(self._session, probe, self._target.name, self._name, read_all(prompts, responses, probe.language))
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ class Corpus:
         ...     measured.words().write("words.csv")
     """
 
-    _service: AuditService = field(repr=False)
+    _session: FairnessSession = field(repr=False)
     _probe: GenerationProbe = field(repr=False)
     _target: str
     _name: str | None
@@ -339,11 +342,11 @@ class Corpus:
                 f"corpus.{name}: there is no axis {axis!r} with the marked value {value!r}. This corpus has "
                 f"{self._compared}."
             )
-        trials = self._service.run.settings.trials
+        trials = self._session.run.settings.trials
         tested = replace(item, alpha=MAX_ALPHA, seed=item.id, target=self._name)
         probe_item = ProbeItem.made_of(tested, audit, trials)
         answers = list(probe_item.select_own(self.answers))
-        return self._service.run.measurer.measure_answers(probe_item, answers, self._target)
+        return self._session.run.measurer.measure_answers(probe_item, answers, self._target)
 
 
 def _cell(column: str, row: Row) -> str:
@@ -375,8 +378,8 @@ class FairnessCheck:
         ...     fairness_check("tone", rows, unmarked="Joseph", tolerance=0.05)
     """
 
-    def __init__(self, service: AuditService, request: pytest.FixtureRequest) -> None:
-        self._service = service
+    def __init__(self, session: FairnessSession, request: pytest.FixtureRequest) -> None:
+        self._session = session
         self._item = request.node
 
     @with_usage('fairness_check("letters", corpus.jsd("name", "Kelly"), tolerance=0.05)')
@@ -433,7 +436,7 @@ class FairnessCheck:
 
     def _measured_groups(self, name: str, rows: Any, unmarked: str | None, better: str | None) -> list[ItemMeasurement]:
         """Return a measurement for each marked group of the rows, compared with the unmarked group."""
-        run, answers = self._service.run, answers_of(rows)
+        run, answers = self._session.run, answers_of(rows)
         groups = Counter(answer.labels[GROUP_COLUMN] for answer in answers)
         written = written_probe(groups, unmarked, name, max(groups.values(), default=1))
         written["audits"]["score"] |= {} if better is None else {"better": better}
@@ -452,7 +455,7 @@ class FairnessCheck:
         settings = audit_settings(type(item.settings), own, "fairness_check")
         probe = item.probe.model_copy(update={"name": name})
         checked = replace(item, settings=settings, probe=probe, test_file=self._item.path)
-        return self._service.check(self._item, replace(measurement, item=checked)).verdict
+        return check(self._session, self._item, replace(measurement, item=checked)).verdict
 
 
 # Fixture `llm_client`: a client of the target for Python tests.
@@ -467,9 +470,9 @@ class LlmClient:
         ...         assert "Joseph" in response.text
     """
 
-    def __init__(self, service: AuditService, request: pytest.FixtureRequest) -> None:
-        self._service = service
-        self._target = service.planner.target_of_python_test(request)
+    def __init__(self, session: FairnessSession, request: pytest.FixtureRequest) -> None:
+        self._session = session
+        self._target = target_of_python_test(session, request)
 
     @with_usage('llm_client.complete("Greet Joseph.", trials=3)')
     def complete(
@@ -505,12 +508,11 @@ class LlmClient:
             )
         sampling = Sampling(temperature, top_p, max_tokens, seed)
         requests = [Request(prompt, system, sampling, trial).with_own_seed() for trial in range(trials)]
-        responses: list[Response] = []
-        for response in self._service.planner.ask(self._target, requests):
-            if isinstance(response, FairnessError):
-                raise response
-            responses.append(response)
-        return responses
+        with self._session.waiting_for(self._target):
+            answered = self._session.run.engines.ask(self._target, requests)
+        if failed := [response for response in answered if isinstance(response, FairnessError)]:
+            raise failed[0]
+        return cast("list[Response]", answered)
 
 
 # Conversion of scores that a Python test has computed (rows with a group and a score) into a probe and answers.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -71,34 +70,19 @@ class Biased(Unfair):
     """
 
 
-def attach_result(
-    item: pytest.Item, result: ItemResult, probe_item: ProbeItem, target: str | None, **more: Json
-) -> Record:
-    """Attach a result to a pytest item, so that the item's report includes the result; return the result's record.
-
-    `more` holds further fields of the record.
-    """
-    record = record_of(replace(result, line=_line_of(item)).to_plain(), probe_item, target, **more)
-    item.stash.setdefault(RECORDS, []).append(record)
-    return record
-
-
-def attach_earlier(item: pytest.Item, result: Record, probe_item: ProbeItem, target: str, **more: Json) -> None:
-    """Attach a result of an earlier run to a pytest item, with the item's current line number.
+def attach(item: pytest.Item, result: Json, probe_item: ProbeItem, target: str | None, **more: Json) -> Record:
+    """Attach a result to a pytest item, so that the item's report includes it; return the result's record.
 
     Args:
-        item: the pytest item.
-        result: the result, which is the value of the key `result` in the earlier run's record.
+        item: the pytest item, whose line number the record gets.
+        result: the result, as `ItemResult.to_plain` returns it.
         probe_item: the probe item.
-        target: name of the target.
-        **more: further fields of the new record.
+        target: name of the target or of the file with the answers; `None` if it is not known.
+        **more: further fields of the record.
     """
-    record = record_of({**result, "line": _line_of(item)}, probe_item, target, **more)
+    record = record_of({**result, "line": (item.location[1] or 0) + 1}, probe_item, target, **more)
     item.stash.setdefault(RECORDS, []).append(record)
-
-
-def _line_of(item: pytest.Item) -> int:
-    return (item.location[1] or 0) + 1
+    return record
 
 
 def add_junit_properties(item: pytest.Item, report: pytest.TestReport) -> None:

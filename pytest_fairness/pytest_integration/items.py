@@ -1,4 +1,4 @@
-"""Test items: the collector of a probe file, the probe files of a run, and the service that decides verdicts."""
+"""Test items: the collector of a probe file, its items, and the verdicts on items and on checks of Python tests."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import pytest
 
@@ -27,17 +28,15 @@ from pytest_fairness.pytest_integration.configuration import accept_command, exp
 from pytest_fairness.pytest_integration.item_results import (
     Biased,
     Unfair,
-    attach_earlier,
-    attach_result,
+    attach,
     without_traceback,
 )
 from pytest_fairness.pytest_integration.planning import (
     PROBE_ITEM,
-    RequestPlanner,
     is_overridden,
     may_be_overridden,
-    probe_item_of,
     shown_path,
+    target_of,
     unrepeated_id,
     uses_default_target,
 )
@@ -56,10 +55,11 @@ from pytest_fairness.run import (
 )
 from pytest_fairness.run.results import row_from
 from pytest_fairness.run.run import EarlierResult
-from pytest_fairness.targets.base import Target
 
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr, TracebackStyle
+
+    from pytest_fairness.pytest_integration.session import FairnessSession
 
 
 # Collector of a probe file, and its test items.
@@ -80,16 +80,16 @@ UNUSABLE_MARKS = {
 class ProbeFile(pytest.File):
     """Collector of one probe file; it yields an item for each group (or other unit) of each audit."""
 
-    def __init__(self, *, service: AuditService, **kwargs: Any) -> None:
+    def __init__(self, *, fairness: FairnessSession, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._service = service
+        self._fairness = fairness
 
     def collect(self) -> Iterator[FairnessItem]:
         """Load the probe and yield its items; all errors of the file are one collection error."""
         try:
-            probe_items = self._service.probe_files.collect(self.path, self)
+            probe_items = self._probe_items()
         except FairnessError:
-            self._service.probe_files.faulty = True
+            self._fairness.faulty = True
             raise
         siblings: defaultdict[str, dict[str, bool]] = defaultdict(dict)
         for probe_item in probe_items:
@@ -104,8 +104,30 @@ class ProbeFile(pytest.File):
                 probe_item=probe_item,
                 siblings=siblings[probe_item.baseline_name],
                 fixtures=fixtures(probe_item.asks and probe_item.target is None),
-                service=self._service,
+                fairness=self._fairness,
             )
+
+    def _probe_items(self) -> list[ProbeItem]:
+        """Return the items of the file; if targets have names, each item once for each target.
+
+        Raises:
+            ProbeError: the file has errors, or another probe has the same name.
+        """
+        run, root = self._fairness.run, self.config.rootpath
+        probe = run.load(self.path)
+        run.targets.require_judge(probe)
+        name, other = self._fairness.probe_paths.setdefault(name_key(probe.name), (probe.name, self.path))
+        if other != self.path:
+            same = (
+                f"has the name {name!r}, too"
+                if name == probe.name
+                else f"has the name {name!r}, which differs from {probe.name!r} only in letter case"
+            )
+            raise ProbeError(
+                f"{shown_path(self.path, root)}: {shown_path(other, root)} {same}. "
+                "Give one of the two probes another `name:`, because baselines are stored by name."
+            )
+        return _items(self._fairness, probe, named=not is_overridden(self))
 
     def _fixtures(self, needs_target: bool) -> FuncFixtureInfo:
         """Return the fixtures of items; with `needs_target`, these include `fairness_target`."""
@@ -136,13 +158,13 @@ class FairnessItem(pytest.Item):
         probe_item: ProbeItem,
         siblings: dict[str, bool],
         fixtures: FuncFixtureInfo,
-        service: AuditService,
+        fairness: FairnessSession,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self._probe_item = self.stash[PROBE_ITEM] = probe_item
         self.siblings = siblings
-        self._service = service
+        self._fairness = fairness
         self._measured: tuple[ItemMeasurement, BaselineComparison] | EarlierResult | None = None
         self.extra_keyword_matches.update(probe_item.stands_for)
         self._mark()
@@ -159,28 +181,83 @@ class FairnessItem(pytest.Item):
         self.funcargs: dict[str, object] = {"request": self._request}
 
     def setup(self) -> None:
-        """Send the requests and measure the answers; pytest counts an exception here as an error, not as a failure."""
+        """Send the requests and measure the answers; pytest counts an exception here as an error, not as a failure.
+
+        If nothing that determines the result has changed since an earlier run, the item is not measured again. With
+        `--fairness-measure`, no baseline is read.
+
+        Raises:
+            NotMeasurable: there are too few usable answers.
+            FairnessError: answers are missing, or the baseline cannot be read.
+        """
         self._request._fillfixtures()
         if self.config.getoption("setuponly", False):
             return
-        settings = self._service.run.settings
-        if settings.shard is None and not settings.batch_submit:
-            self._measured = self._service.measure(self, self._probe_item)
-            return
-        reason = f"no verdict: this run only sends the requests of shard {settings.shard}"
-        if settings.batch_submit:
-            self._service.planner.target_of_probe_item(self)
-            reason = "no verdict: this run only submits requests in batches"
-        else:
-            self._service.ask_shard(self, self._probe_item)
+        session, probe_item, run = self._fairness, self._probe_item, self._fairness.run
+        if run.settings.shard is not None or run.settings.batch_submit:
+            self._only_send()
+        try:
+            probe_item.models.require()
+            target = target_of(session, self)
+            if target is not None and not (session.measure_only or session.rebaseline):
+                self._measured = run.earlier_results.find(probe_item, target, unrepeated_id(self))
+                if self._measured is not None:
+                    return
+            with nullcontext() if target is None else session.waiting_for(target):
+                if session.measure_only:
+                    self._measured = run.measure(probe_item, target), BaselineComparison()
+                else:
+                    self._measured = run.measure_and_compare(probe_item, target, rebaseline=session.rebaseline)
+        except NotMeasurable as error:
+            if not error.unusable:
+                raise
+            command = export_command(self.config, run.settings, self.path)
+            raise NotMeasurable(f"{error} To read the answers: {command}") from error
+        except BaselineError as error:
+            if not error.fixed_by_rebaseline:
+                raise
+            command = _accept(session, self, self.nodeid.partition("::")[0])
+            raise BaselineError(f"{error} Command: {command}") from error
+
+    def _only_send(self) -> NoReturn:
+        """Send the requests of the run's shard, or submit no request but those in batches; then skip the item.
+
+        Raises:
+            FairnessError: a request failed.
+        """
+        shard, target = self._fairness.run.settings.shard, target_of(self._fairness, self)
+        reason = "no verdict: this run only submits requests in batches"
+        if shard is not None:
+            reason = f"no verdict: this run only sends the requests of shard {shard}"
+            if target is not None:
+                with self._fairness.waiting_for(target):
+                    self._fairness.run.ask_shard(target, self._probe_item)
         raise pytest.skip.Exception(reason, _use_item_location=True)
 
     def runtest(self) -> None:
-        """Judge the measurement; raise `Unfair` if the verdict fails the test."""
+        """Judge the measurement; raise `Unfair` if the verdict fails the test.
+
+        The error is raised here, and not where the item is measured, so that the error's traceback keeps no answers in
+        memory.
+        """
+        if self._measured is None:
+            return
         if isinstance(self._measured, EarlierResult):
-            self._service.raise_on_failure(self._service.attach_earlier(self, self._measured, self.siblings))
-        elif self._measured is not None:
-            self._service.raise_on_failure(self._service.decide(self, *self._measured, siblings=self.siblings))
+            result = self._attach_earlier(self._measured)
+        else:
+            result = decide(self._fairness, self, *self._measured, siblings=self.siblings)
+        if (failure := _failure(self._fairness, result)) is not None:
+            raise failure
+
+    def _attach_earlier(self, earlier: EarlierResult) -> ItemResult:
+        """Attach the result of an earlier run, and return the result."""
+        result = ItemResult.from_plain(earlier.plain)
+        self.ihook.pytest_fairness_measured(item=self, measurement=result.measurement)
+        # The result of an earlier run is reused only if all responses of the item are recorded.
+        needs_replay = self._fairness.run.engines.reuse_needs_replay
+        more = {"siblings": self.siblings, "complete": True, "needs_replay": needs_replay}
+        attach(self, earlier.plain, earlier.item, earlier.target.name, **more)
+        return result
 
     def teardown(self) -> None:
         """Free the answers, of which there may be millions."""
@@ -245,111 +322,71 @@ SHOWN_IDS = 10
 """Maximum number of item ids in a message."""
 
 
-class ProbeFiles:
-    """Collected probe files; all probes must have different names, because baselines are stored by name.
+def require_ids(session: FairnessSession) -> None:
+    """Raise `pytest.UsageError` if the command line names an item that its probe file does not have.
 
-    Attributes:
-        faulty: whether a file could not be loaded.
+    pytest itself would say only that the item is not found, and nothing at all under pytest-xdist.
     """
-
-    def __init__(self, config: pytest.Config, run: Run) -> None:
-        self._root, self._run = config.rootpath, run
-        self._paths: dict[str, tuple[str, Path]] = {}
-        self.faulty = False
-
-    def collect(self, path: Path, file: pytest.Collector) -> list[ProbeItem]:
-        """Return the items of a probe file; if targets have names, each item once for each target.
-
-        Args:
-            path: the file.
-            file: the file's collector, by which pytest finds the conftest files that may override the target.
-
-        Raises:
-            ProbeError: the file has errors, or another probe has the same name.
-        """
-        probe = self._run.load(path)
-        self._run.targets.require_judge(probe)
-        name, other = self._paths.setdefault(name_key(probe.name), (probe.name, path))
-        if other != path:
-            same = (
-                f"has the name {name!r}, too"
-                if name == probe.name
-                else f"has the name {name!r}, which differs from {probe.name!r} only in letter case"
+    for argument in session.config.args:
+        file, colons, name = argument.partition("::")
+        path = (session.config.invocation_params.dir / file).resolve()
+        if not colons or path.suffix.lower() not in PROBE_SUFFIXES:
+            continue
+        try:
+            probe = session.run.load(path)
+            overridden = may_be_overridden(session.config)
+            items = _all_items(session, probe) if overridden else _items(session, probe, named=True)
+        except FairnessError:
+            continue  # the collection reports the error
+        ids = [item.id for item in items]
+        # pytest takes the name of an audit for all of its items.
+        if name not in {known for item in ids for known in (item, item.partition("[")[0])}:
+            judged = next(
+                (f": the item {item.id} measures its number" for item in items if name in item.stands_for), ""
             )
-            raise ProbeError(
-                f"{shown_path(path, self._root)}: {shown_path(other, self._root)} {same}. "
-                "Give one of the two probes another `name:`, because baselines are stored by name."
-            )
-        return self._items(probe, named=not is_overridden(file))
+            raise pytest.UsageError(f"{file} has no item {name!r}{judged or _unknown_item_hint(name, ids)}")
 
-    def require_ids(self, config: pytest.Config) -> None:
-        """Raise `pytest.UsageError` if the command line names an item that its probe file does not have.
 
-        pytest itself would say only that the item is not found, and nothing at all under pytest-xdist.
-        """
-        for argument in config.args:
-            file, colons, name = argument.partition("::")
-            path = (config.invocation_params.dir / file).resolve()
-            if not colons or path.suffix.lower() not in PROBE_SUFFIXES:
-                continue
-            try:
-                probe = self._run.load(path)
-                items = self._all_items(probe) if may_be_overridden(config) else self._items(probe, named=True)
-            except FairnessError:
-                continue  # the collection reports the error
-            ids = [item.id for item in items]
-            # pytest takes the name of an audit for all of its items.
-            if name not in {known for item in ids for known in (item, item.partition("[")[0])}:
-                judged = next(
-                    (f": the item {item.id} measures its number" for item in items if name in item.stands_for), ""
-                )
-                raise pytest.UsageError(f"{file} has no item {name!r}{judged or _unknown_item_hint(name, ids)}")
+def items_of_id(session: FairnessSession, path: Path, name: str) -> list[ProbeItem]:
+    """Return the items of a probe file that have this id, which may end with a target's name."""
+    return [item for item in _all_items(session, session.run.load(path)) if item.id == name]
 
-    def items_of_id(self, path: Path, name: str) -> list[ProbeItem]:
-        """Return the items of a probe file that have this id, which may end with a target's name."""
-        return [item for item in self._all_items(self._run.load(path)) if item.id == name]
 
-    def shown_path_of(self, name: str) -> str | None:
-        """Return the path of the probe file with this probe name, for messages; `None` if no probe has the name."""
-        _, path = self._paths.get(name_key(name), (name, None))
-        return None if path is None else shown_path(path, self._root)
+def _all_items(session: FairnessSession, probe: Probe) -> list[ProbeItem]:
+    """Return the items of a probe; if targets have names, also the items without a target's name in their ids."""
+    unnamed = _items(session, probe, named=False) if session.run.settings.targets else ()
+    return [*_items(session, probe, named=True), *unnamed]
 
-    def _require_groups(self, probe: Probe, items: Sequence[ProbeItem]) -> None:
-        """Raise `ProbeError` if the key `xfail` of an audit names a group for which the audit has no item."""
-        errors = []
-        for audit, settings in probe.audits.items():
-            if isinstance(settings.xfail, ExpectedFailure):
-                subjects = [
-                    item.subject
-                    for item in items
-                    if item.subject is not None
-                    and (item.audit_name == audit or f"{audit}[{item.subject}]" in item.stands_for)
-                ]
-                where = f"{shown_path(probe.source.path, self._root)}:{probe.source.line_of(audit)}"
-                errors += [
-                    f"{where}: audits.{audit}.xfail: unknown group {quoted(group)}{suggestion(group, subjects)}"
-                    for group in settings.xfail.groups or ()
-                    if group not in subjects
-                ]
-        if errors:
-            raise ProbeError("\n".join(errors))
 
-    def _all_items(self, probe: Probe) -> list[ProbeItem]:
-        """Return the items of a probe; if targets have names, also the items without a target's name in their ids."""
-        return [
-            *self._items(probe, named=True),
-            *(self._items(probe, named=False) if self._run.settings.targets else ()),
-        ]
+def _items(session: FairnessSession, probe: Probe, *, named: bool) -> list[ProbeItem]:
+    """Return the items of a probe; if `named` is set, an item for each target that has a name."""
+    items, targets = items_of(probe, session.run.settings.trials), session.run.settings.targets
+    _require_groups(probe, items, session.config.rootpath)
+    if not targets or not named or probe.responses is not None:
+        return items
+    # The targets alternate from item to item, so that all targets are busy from the start.
+    return [replace(item, target=name) for item in items for name in targets]
 
-    def _items(self, probe: Probe, *, named: bool) -> list[ProbeItem]:
-        """Return the items of a probe; if `named` is set, an item for each target that has a name."""
-        items = items_of(probe, self._run.settings.trials)
-        self._require_groups(probe, items)
-        targets = self._run.settings.targets
-        if not targets or not named or probe.responses is not None:
-            return items
-        # The targets alternate from item to item, so that all targets are busy from the start.
-        return [replace(item, target=name) for item in items for name in targets]
+
+def _require_groups(probe: Probe, items: Sequence[ProbeItem], root: Path) -> None:
+    """Raise `ProbeError` if the key `xfail` of an audit names a group for which the audit has no item."""
+    errors = []
+    for audit, settings in probe.audits.items():
+        if isinstance(settings.xfail, ExpectedFailure):
+            subjects = [
+                item.subject
+                for item in items
+                if item.subject is not None
+                and (item.audit_name == audit or f"{audit}[{item.subject}]" in item.stands_for)
+            ]
+            where = f"{shown_path(probe.source.path, root)}:{probe.source.line_of(audit)}"
+            errors += [
+                f"{where}: audits.{audit}.xfail: unknown group {quoted(group)}{suggestion(group, subjects)}"
+                for group in settings.xfail.groups or ()
+                if group not in subjects
+            ]
+    if errors:
+        raise ProbeError("\n".join(errors))
 
 
 def _unknown_item_hint(name: str, ids: Sequence[str]) -> str:
@@ -363,197 +400,114 @@ def _unknown_item_hint(name: str, ids: Sequence[str]) -> str:
     return f"{meant or '.'} {whose} are {', '.join(listed[:SHOWN_IDS])}{more}."
 
 
-# Service that decides the verdicts on probe items and on measurements of Python tests.
-#
-# The service measures probe items, and compares all measurements with their baselines.
+# Verdicts on probe items and on measurements of Python tests.
 
 FAILURES = pytest.StashKey[list[Unfair]]()
 """Key of the failed checks in the stash of a Python test."""
 
 
-class AuditService:
-    """Service that gives items and fixtures access to the run in this process.
+def decide(
+    session: FairnessSession,
+    item: pytest.Item,
+    measured: ItemMeasurement,
+    compared: BaselineComparison,
+    siblings: dict[str, bool] | None = None,
+) -> ItemResult:
+    """Return the result of an item, and attach it to the item.
 
-    Attributes:
-        run: the run.
-        planner: planner of the requests to all targets.
-        probe_files: the collected probe files.
+    Args:
+        session: the session.
+        item: the pytest item.
+        measured: the measurement.
+        compared: the comparison with the baseline.
+        siblings: see `FairnessItem`; `None` for a Python test.
     """
+    item.ihook.pytest_fairness_measured(item=item, measurement=measured.measurement)
+    nodeid, run = unrepeated_id(item), session.run
+    # A new baseline needs all trials. If an interim analysis gave the verdict, further trials were not requested.
+    complete, needs_replay = measured.item.final_analysis, run.engines.reuse_needs_replay
+    if session.measure_only:
+        result = measured_only(measured, nodeid)
+    else:
+        replay = complete and needs_replay
+        accept = _accept(session, item, nodeid, replay=replay, replaces=compared.entry is not None)
+        result = result_of(measured, compared, nodeid, accept)
+    more: dict[str, Json] = {"siblings": siblings, "complete": complete, "needs_replay": needs_replay}
+    if session.rebaseline and compared.entry is not None and measured.measurement.judgeable:
+        rows = (row_from(answer, measured.item.probe) for answer in measured.answers)
+        plain = ([dict(row.labels), row.trial, row.text, row.judged, row.refused] for row in rows)
+        more |= {"entry": compared.entry.to_json(), "answers": run.store.cache.put_answers(plain)}
+    record = attach(item, result.to_plain(), measured.item, measured.target, **more)
+    run.earlier_results.keep(record["result"])
+    return result
 
-    def __init__(self, config: pytest.Config, run: Run) -> None:
-        self._config = config
-        self.run = run
-        self.planner = RequestPlanner(config, run)
-        self.probe_files = ProbeFiles(config, run)
-        self._rebaseline: bool = config.getoption("fairness_rebaseline")
-        self._measure_only: bool = config.getoption("fairness_measure")
 
-    def measure(
-        self, item: pytest.Item, probe_item: ProbeItem
-    ) -> tuple[ItemMeasurement, BaselineComparison] | EarlierResult:
-        """Return the measurement of a probe item and its comparison with the baseline, or the result of an earlier run.
+def attach_error(item: FairnessItem, error: BaseException) -> None:
+    """Attach the error of a probe item that could not be measured."""
+    probe_item = item.stash[PROBE_ITEM]
+    recorded = probe_item.probe.responses
+    file = None if recorded is None else recorded.file.name
+    attach(item, error_result(probe_item, error, item.nodeid).to_plain(), probe_item, file, siblings=item.siblings)
 
-        The call sends the requests that have no recorded answer, and waits for the answers. If nothing that determines
-        the result has changed since an earlier run, the item is not measured again.
 
-        With `--fairness-measure`, the comparison is empty and no baseline is read.
+def check(session: FairnessSession, item: pytest.Item, measured: ItemMeasurement) -> ItemResult:
+    """Return the result of a measurement in a Python test; a failing verdict fails the test when the test ends.
 
-        Raises:
-            NotMeasurable: there are too few usable answers.
-            FairnessError: answers are missing, or the baseline cannot be read.
-        """
-        try:
-            probe_item.models.require()
-            target = self.planner.target_of_probe_item(item)
-            if target is None:
-                return self._measured(probe_item, None)
-            if not (self._measure_only or self._rebaseline):
-                earlier = self.run.earlier_results.find(probe_item, target, unrepeated_id(item))
-                if earlier is not None:
-                    return earlier
-            with self.planner.progress(target):
-                return self._measured(probe_item, target)
-        except NotMeasurable as error:
-            if not error.unusable:
-                raise
-            command = export_command(self._config, self.run.settings, item.path)
-            raise NotMeasurable(f"{error} To read the answers: {command}") from error
-        except BaselineError as error:
-            if not error.fixed_by_rebaseline:
-                raise
-            raise BaselineError(f"{error} Command: {self._accept(item, item.nodeid.partition('::')[0])}") from error
+    Raises:
+        FairnessError: the name is that of a probe, or the baseline cannot be read.
+    """
+    name, baselines = measured.item.probe.name, session.run.baselines
+    if name_key(name) in session.probe_paths:
+        path = shown_path(session.probe_paths[name_key(name)][1], session.config.rootpath)
+        raise FairnessError(
+            f"fairness_check: {name!r} is the name of the probe {path}. Choose another name for the check."
+        )
+    compared = BaselineComparison()
+    if not session.measure_only:
+        compared = baselines.new_baseline(measured) if session.rebaseline else baselines.compare(measured)
+    result = decide(session, item, measured, compared)
+    if (failure := _failure(session, result)) is not None:
+        item.stash.setdefault(FAILURES, []).append(failure)
+    return result
 
-    def ask_shard(self, item: pytest.Item, probe_item: ProbeItem) -> None:
-        """Send the requests of the run's shard for a probe item, and wait for the responses; see `Run.ask_shard`.
 
-        Raises:
-            FairnessError: a request failed.
-        """
-        target = self.planner.target_of_probe_item(item)
-        if target is not None:
-            with self.planner.progress(target):
-                self.run.ask_shard(target, probe_item)
+def raise_failures(item: pytest.Item) -> None:
+    """Raise `Unfair` with the texts of all failed checks of a Python test, if there are any.
 
-    def _measured(self, probe_item: ProbeItem, target: Target | None) -> tuple[ItemMeasurement, BaselineComparison]:
-        if self._measure_only:
-            return self.run.measure(probe_item, target), BaselineComparison()
-        return self.run.measure_and_compare(probe_item, target, rebaseline=self._rebaseline)
-
-    def decide(
-        self,
-        item: pytest.Item,
-        measured: ItemMeasurement,
-        compared: BaselineComparison,
-        siblings: dict[str, bool] | None = None,
-    ) -> ItemResult:
-        """Return the result of an item, and attach it to the item.
-
-        Args:
-            item: the pytest item.
-            measured: the measurement.
-            compared: the comparison with the baseline.
-            siblings: see `FairnessItem`; `None` for a Python test.
-        """
-        item.ihook.pytest_fairness_measured(item=item, measurement=measured.measurement)
-        # A new baseline needs all trials. If an interim analysis gave the verdict, further trials were not requested.
-        nodeid = unrepeated_id(item)
-        complete, needs_replay = measured.item.final_analysis, self.run.engines.reuse_needs_replay
-        if self._measure_only:
-            result = measured_only(measured, nodeid)
-        else:
-            replay = complete and needs_replay
-            accept = self._accept(item, nodeid, replay=replay, replaces=compared.entry is not None)
-            result = result_of(measured, compared, nodeid, accept)
-        more: dict[str, Json] = {"siblings": siblings, "complete": complete, "needs_replay": needs_replay}
-        if self._rebaseline and compared.entry is not None and measured.measurement.judgeable:
-            rows = (row_from(answer, measured.item.probe) for answer in measured.answers)
-            plain = ([dict(row.labels), row.trial, row.text, row.judged, row.refused] for row in rows)
-            more |= {"entry": compared.entry.to_json(), "answers": self.run.store.cache.put_answers(plain)}
-        record = attach_result(item, result, measured.item, measured.target, **more)
-        self.run.earlier_results.keep(record["result"])
-        return result
-
-    def attach_earlier(self, item: pytest.Item, earlier: EarlierResult, siblings: dict[str, bool]) -> ItemResult:
-        """Attach the result of an earlier run to an item of a probe, and return the result."""
-        result = ItemResult.from_plain(earlier.plain)
-        item.ihook.pytest_fairness_measured(item=item, measurement=result.measurement)
-        # The result of an earlier run is reused only if all responses of the item are recorded.
-        more = {"siblings": siblings, "complete": True, "needs_replay": self.run.engines.reuse_needs_replay}
-        attach_earlier(item, earlier.plain, earlier.item, earlier.target.name, **more)
-        return result
-
-    def attach_error(self, item: pytest.Item, error: BaseException, siblings: dict[str, bool]) -> None:
-        """Attach the error of a probe item that could not be measured; do nothing for a Python test."""
-        probe_item = probe_item_of(item)
-        if probe_item is not None:
-            recorded = probe_item.probe.responses
-            file = None if recorded is None else recorded.file.name
-            attach_result(item, error_result(probe_item, error, item.nodeid), probe_item, file, siblings=siblings)
-
-    def raise_on_failure(self, result: ItemResult) -> None:
-        """Raise `Unfair` if the verdict fails the test.
-
-        The error is raised here, and not where the item is measured, so that the error's traceback keeps no answers in
-        memory.
-        """
-        if (failure := self._failure(result)) is not None:
-            raise failure
-
-    def _failure(self, result: ItemResult) -> Unfair | None:
-        failing = ["failed", "inconclusive"] if "inconclusive" in self.run.settings.fail_on else ["failed"]
-        if result.verdict.name.outcome not in failing:
-            return None
-        document_item = result.to_json()
-        compared = result.verdict.name not in (VerdictName.NO_BASELINE, VerdictName.STALE_BASELINE)
-        return (Biased if compared else Unfair)(
-            printable(finding(document_item, result.method)),
-            failure_text(document_item),
-            without_baseline=result.verdict.name is VerdictName.NO_BASELINE,
+    A failed check does not end its test immediately, because a review of baselines needs the verdicts of all checks.
+    """
+    failures = item.stash.get(FAILURES, [])
+    if failures:
+        more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
+        raise Unfair(
+            f"{failures[0].finding}{more}",
+            "\n".join(failure.msg or "" for failure in failures),
+            without_baseline=all(failure.without_baseline for failure in failures),
         )
 
-    def check(self, item: pytest.Item, measured: ItemMeasurement) -> ItemResult:
-        """Return the result of a measurement in a Python test; a failing verdict fails the test when the test ends.
 
-        Raises:
-            FairnessError: the name is that of a probe, or the baseline cannot be read.
-        """
-        name = measured.item.probe.name
-        if (path := self.probe_files.shown_path_of(name)) is not None:
-            raise FairnessError(
-                f"fairness_check: {name!r} is the name of the probe {path}. Choose another name for the check."
-            )
-        result = self.decide(item, measured, self._compared(measured))
-        if (failure := self._failure(result)) is not None:
-            item.stash.setdefault(FAILURES, []).append(failure)
-        return result
+def _failure(session: FairnessSession, result: ItemResult) -> Unfair | None:
+    """Return the exception for a verdict that fails a test; `None` for any other verdict."""
+    failing = ["failed", "inconclusive"] if "inconclusive" in session.run.settings.fail_on else ["failed"]
+    if result.verdict.name.outcome not in failing:
+        return None
+    document_item = result.to_json()
+    compared = result.verdict.name not in (VerdictName.NO_BASELINE, VerdictName.STALE_BASELINE)
+    return (Biased if compared else Unfair)(
+        printable(finding(document_item, result.method)),
+        failure_text(document_item),
+        without_baseline=result.verdict.name is VerdictName.NO_BASELINE,
+    )
 
-    def _compared(self, measured: ItemMeasurement) -> BaselineComparison:
-        if self._measure_only:
-            return BaselineComparison()
-        baselines = self.run.baselines
-        return baselines.new_baseline(measured) if self._rebaseline else baselines.compare(measured)
 
-    def raise_failures(self, item: pytest.Item) -> None:
-        """Raise `Unfair` with the texts of all failed checks of a Python test, if there are any.
-
-        A failed check does not end its test immediately, because a review of baselines needs the verdicts of all
-        checks.
-        """
-        failures = item.stash.get(FAILURES, [])
-        if failures:
-            more = f" (and {len(failures) - 1} more)" if len(failures) > 1 else ""
-            raise Unfair(
-                f"{failures[0].finding}{more}",
-                "\n".join(failure.msg or "" for failure in failures),
-                without_baseline=all(failure.without_baseline for failure in failures),
-            )
-
-    def _accept(self, item: pytest.Item, nodeid: str, *, replay: bool = False, replaces: bool = True) -> str:
-        settings = self.run.settings
-        default = uses_default_target(item, settings)
-        return accept_command(
-            self._config, settings, nodeid, uses_default_target=default, replay=replay, replaces=replaces
-        )
+def _accept(
+    session: FairnessSession, item: pytest.Item, nodeid: str, *, replay: bool = False, replaces: bool = True
+) -> str:
+    settings = session.run.settings
+    default = uses_default_target(item, settings)
+    return accept_command(
+        session.config, settings, nodeid, uses_default_target=default, replay=replay, replaces=replaces
+    )
 
 
 # Probes and settings of audits, made from arguments that Python tests pass to fixtures.

@@ -7,7 +7,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import sha256
@@ -16,14 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
-from pytest_fairness.asking.limits import DEFAULT_TIMING
 from pytest_fairness.errors import FairnessError, StoreError, TargetError, counted, joined
 from pytest_fairness.options import RunSettings
 from pytest_fairness.probes import table
 from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.pytest_integration.configuration import without_interim_analyses
-from pytest_fairness.pytest_integration.terminal import ProgressLine
-from pytest_fairness.records import Request, Response
 from pytest_fairness.reports import terminal_items
 from pytest_fairness.reports.formatting import age, printable, wrap
 from pytest_fairness.run import ProbeItem, Run
@@ -32,8 +29,8 @@ from pytest_fairness.targets.base import has_batches
 
 if TYPE_CHECKING:
     from _pytest.fixtures import FixtureDef
-    from _pytest.terminal import TerminalReporter
 
+    from pytest_fairness.pytest_integration.session import FairnessSession
     from pytest_fairness.targets.base import Target
 
 
@@ -125,12 +122,6 @@ def uses_default_target(item: pytest.Item, settings: RunSettings) -> bool:
     return source is not None and not isinstance(source, str) and is_from_settings(source)
 
 
-def active_target(request: pytest.FixtureRequest) -> tuple[FixtureDef[Any], object]:
-    """Return the definition of the fixture `fairness_target` that applies to a test, and the fixture's value."""
-    value: object = request.getfixturevalue(TARGET_FIXTURE)
-    return request._get_active_fixturedef(TARGET_FIXTURE), value
-
-
 def analyses_of(items: Iterable[pytest.Item], *, last_only: bool) -> Iterator[ProbeItem]:
     """Yield the first interim analysis of each probe item that is not skipped and whose models are available.
 
@@ -162,107 +153,80 @@ def _definition(node: pytest.Item | pytest.Collector) -> FixtureDef[Any] | None:
     return stash[_DEFINITION]
 
 
-# Planner of requests: at the first item of a target, the requests of all items of this target are queued.
+# Targets of items: at the first item of a target, the requests of all items of this target are queued.
 
 
-class RequestPlanner:
-    """Planner of one process's requests; all requests of a target are planned once, for all its items.
+def target_of(session: FairnessSession, item: pytest.Item) -> Target | None:
+    """Return the target of a probe item; `None` if the item's answers are in a file.
 
-    Attributes:
-        errors: errors of targets whose batches could not be sent or collected, by the id of the target object.
-        stop_grace: seconds to wait at the end for requests in flight, because other workers may need their answers.
+    The first call for a target plans the requests of all its items.
+
+    Raises:
+        FairnessError: the batches of the target could not be sent or collected.
     """
-
-    def __init__(self, config: pytest.Config, run: Run) -> None:
-        self._config, self._run = config, run
-        self.stop_grace = run.settings.timeout if hasattr(config, "workerinput") else DEFAULT_TIMING.stop_grace
-        self._final_only = without_interim_analyses(config)
-        self._progress = ProgressLine(config)
-        self._targets: dict[TargetSource, Target] = {}
-        self._planned: set[TargetSource] = set()
-        self.errors: dict[int, FairnessError] = {}
-
-    def progress(self, target: Target) -> AbstractContextManager[None]:
-        """Return a context in which the progress line shows the requests of this target."""
-        return self._progress.shown(self._run.engines.engine(target).progress)
-
-    def target_of_probe_item(self, item: pytest.Item) -> Target | None:
-        """Return the target of a probe item; `None` if the item's answers are in a file.
-
-        The first call for a target plans the requests of all its items.
-
-        Raises:
-            FairnessError: the batches of the target could not be sent or collected.
-        """
-        source = target_source(item)
-        if source is None:
-            return None
-        if source not in self._planned:
-            self._plan(item, source)
-        target = self._targets[source]
-        if (error := self.errors.get(id(target))) is not None:
-            raise error
-        return target
-
-    def target_of_python_test(self, request: pytest.FixtureRequest) -> Target:
-        """Return the target of a Python test, which is the value of the fixture `fairness_target`."""
-        definition, value = active_target(request)
-        name = target_name_of(request.node)
-        if name is not None:
-            return self._run.targets.named(name)
-        return self._targets.get(definition) or self._adopt(definition, value)
-
-    def configured_target(self, name: str | None) -> Target | None:
-        """Return the target that the settings name, for the fixture `fairness_target`; `None` if no test will run.
-
-        Args:
-            name: name of the target; `None` if only one target is set.
-
-        Raises:
-            TargetError: there are several targets, but `name` is none of their names.
-        """
-        if self._config.getoption("setuponly", False):
-            return None
-        targets = self._run.settings.targets
-        name = name if name in targets else None
-        if targets and name is None:
-            raise TargetError(
-                f"{TARGET_FIXTURE}: there are several targets ({', '.join(targets)}), but the test is not repeated "
-                "for each target. Give the test function one of these fixtures as an argument: "
-                f"{', '.join(sorted(REQUEST_FIXTURES))}."
-            )
-        return self._run.targets.named(name)
-
-    def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
-        """Send the requests of one Python test, and return the response or the error of each request."""
-        with self.progress(target):
-            return self._run.engines.ask(target, requests)
-
-    def _plan(self, item: pytest.Item, source: TargetSource) -> None:
+    source, run = target_source(item), session.run
+    if source is None:
+        return None
+    target = session.targets.get(source)
+    if target is None:
         if isinstance(source, str):
-            target = self._targets[source] = self._run.targets.named(source)
+            target = session.targets[source] = run.targets.named(source)
         else:
             values: dict[str, object] = getattr(item, "funcargs", {})
-            target = self._targets.get(source) or self._adopt(source, values[source.argname])
-        if id(target) in self.errors or self._run.settings.batch_submit:
-            return
+            target = _adopt(session, source, values[source.argname])
+    if (error := session.batch_errors.get(id(target))) is not None:
+        raise error
+    if source not in session.planned and not run.settings.batch_submit:
         others = (other for other in item.session.items if target_source(other) == source)
-        self._run.plan(target, analyses_of(others, last_only=self._final_only))
-        self._planned.add(source)
+        run.plan(target, analyses_of(others, last_only=without_interim_analyses(session.config)))
+        session.planned.add(source)
+    return target
 
-    def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:
-        name = fixture_name(definition, self._config.rootpath)
-        if definition.scope != "session":
-            raise TargetError(
-                f"{name.rpartition('::')[0]}: the fixture fairness_target has scope={definition.scope!r}, but all "
-                "tests need the same target, because their requests are sent together. Give the fixture "
-                "scope='session'."
-            )
-        target = self._run.targets.from_value(value, name)
-        self._targets[definition] = target
-        # The engine must stop before the fixture tears its target down.
-        definition.addfinalizer(partial(self._run.engines.engine(target).stop, self.stop_grace))
-        return target
+
+def target_of_python_test(session: FairnessSession, request: pytest.FixtureRequest) -> Target:
+    """Return the target of a Python test, which is the value of the fixture `fairness_target`."""
+    value: object = request.getfixturevalue(TARGET_FIXTURE)
+    definition, name = request._get_active_fixturedef(TARGET_FIXTURE), target_name_of(request.node)
+    if name is not None:
+        return session.run.targets.named(name)
+    return session.targets.get(definition) or _adopt(session, definition, value)
+
+
+def configured_target(session: FairnessSession, name: str | None) -> Target | None:
+    """Return the target that the settings name, for the fixture `fairness_target`; `None` if no test will run.
+
+    Args:
+        session: the session.
+        name: name of the target; `None` if only one target is set.
+
+    Raises:
+        TargetError: there are several targets, but `name` is none of their names.
+    """
+    if session.config.getoption("setuponly", False):
+        return None
+    targets = session.run.settings.targets
+    if targets and name not in targets:
+        raise TargetError(
+            f"{TARGET_FIXTURE}: there are several targets ({', '.join(targets)}), but the test is not repeated "
+            "for each target. Give the test function one of these fixtures as an argument: "
+            f"{', '.join(sorted(REQUEST_FIXTURES))}."
+        )
+    return session.run.targets.named(name if targets else None)
+
+
+def _adopt(session: FairnessSession, definition: FixtureDef[Any], value: object) -> Target:
+    """Return the target that a fixture of the user, or the plugin's own fixture, provides."""
+    name = fixture_name(definition, session.config.rootpath)
+    if definition.scope != "session":
+        raise TargetError(
+            f"{name.rpartition('::')[0]}: the fixture fairness_target has scope={definition.scope!r}, but all "
+            "tests need the same target, because their requests are sent together. Give the fixture "
+            "scope='session'."
+        )
+    target = session.targets[definition] = session.run.targets.from_value(value, name)
+    # The engine must stop before the fixture tears its target down.
+    definition.addfinalizer(partial(session.run.engines.engine(target).stop, session.stop_grace))
+    return target
 
 
 # Header of a run, which shows the targets, the selected items and the number of requests to send.
@@ -467,74 +431,36 @@ def _key(run: Run) -> str:
 # Option `--fairness-dry-run`, which prints the requests that the selected tests would send, and runs no test.
 
 
-class DryRun:
-    """Hooks of a dry run, which counts requests but sends no requests."""
+def dry_run_lines(config: pytest.Config, run: Run, items: Iterable[pytest.Item]) -> list[str]:
+    """Return the lines of a dry run: the requests that the selected items would send.
 
-    def __init__(self, config: pytest.Config, run: Run) -> None:
-        self._config = config
-        self._run = run
-        self._lines: list[str] = []
-        # pytest-xdist is switched off, because each worker would print the same forecast.
-        if hasattr(config.option, "dist"):
-            config.option.dist, config.option.tx, config.option.numprocesses = "no", [], None
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
-        """Count the requests of the selected items instead of running the items."""
-        if self._config.getoption("collectonly"):
-            return None
-        if session.testsfailed and not self._config.getoption("continue_on_collection_errors"):
-            return None  # pytest's own loop reports the errors and runs no test
-        try:
-            self._lines = self._forecast(session.items)
-        except FairnessError as error:
-            raise pytest.UsageError(str(error)) from error
-        return True
-
-    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Set the exit code to 0 if no item is selected, because a dry run does not fail."""
-        if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
-            session.exitstatus = pytest.ExitCode.OK
-
-    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
-        """Show the forecast of the requests."""
-        if self._lines:
-            terminalreporter.write_sep("=", "fairness: dry run")
-        for line in self._lines:
-            terminalreporter.write_line(line)
-
-    def pytest_unconfigure(self) -> None:
-        """Print the forecast if there is no terminal reporter."""
-        if self._lines and self._config.pluginmanager.get_plugin("terminalreporter") is None:
-            sys.stdout.write("\n".join([*self._lines, ""]))
-
-    def _forecast(self, items: list[pytest.Item]) -> list[str]:
-        selected: dict[tuple[str, str | None], list[pytest.Item]] = defaultdict(list)
-        tests = 0
-        for item in items:
-            if is_skipped(item):
-                continue
-            if (probe_item := probe_item_of(item)) is not None:
-                selected[item.nodeid.partition("::")[0], probe_item.target].append(item)
-            elif not REQUEST_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
-                tests += 1
-        settings, targets = self._run.settings, self._run.targets
-        forecaster = Forecaster(
-            self._run, last_only=without_interim_analyses(self._config) or self._run.settings.in_batches
-        )
-        forecasts = [
-            forecaster.forecast(
-                file,
-                [probe_item for item in of_file if (probe_item := probe_item_of(item)) is not None],
-                targets.named(name) if is_from_settings(target_source(of_file[0])) else None,
-            ).to_json()
-            for (file, name), of_file in selected.items()
-        ]
-        lines = terminal_items.forecast_lines(
-            forecasts,
-            target=targets.description,
-            tests=tests,
-            max_requests=settings.max_requests,
-            replay=settings.replay,
-        )
-        return [*lines, "no report is written"] if self._config.getoption("fairness_report") else lines
+    Raises:
+        FairnessError: the requests cannot be made.
+    """
+    selected: dict[tuple[str, str | None], list[pytest.Item]] = defaultdict(list)
+    tests = 0
+    for item in items:
+        if is_skipped(item):
+            continue
+        if (probe_item := probe_item_of(item)) is not None:
+            selected[item.nodeid.partition("::")[0], probe_item.target].append(item)
+        elif not REQUEST_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+            tests += 1
+    settings = run.settings
+    forecaster = Forecaster(run, last_only=without_interim_analyses(config) or settings.in_batches)
+    forecasts = [
+        forecaster.forecast(
+            file,
+            [probe_item for item in of_file if (probe_item := probe_item_of(item)) is not None],
+            run.targets.named(name) if is_from_settings(target_source(of_file[0])) else None,
+        ).to_json()
+        for (file, name), of_file in selected.items()
+    ]
+    lines = terminal_items.forecast_lines(
+        forecasts,
+        target=run.targets.description,
+        tests=tests,
+        max_requests=settings.max_requests,
+        replay=settings.replay,
+    )
+    return [*lines, "no report is written"] if config.getoption("fairness_report") else lines

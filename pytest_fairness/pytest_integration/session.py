@@ -1,4 +1,4 @@
-"""Hooks that run in every process of a run; interruption; batches; adaptation to other pytest plugins."""
+"""Session of one process of a run: all hooks that run in every process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Coroutine, Generator, Iterable
-from contextlib import ExitStack, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
@@ -28,9 +28,18 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration import item_results, planning
 from pytest_fairness.pytest_integration.configuration import place, relative_path, require_known_names, settings_from
 from pytest_fairness.pytest_integration.item_results import Unfair
-from pytest_fairness.pytest_integration.items import FAILURES, PROBE_SUFFIXES, AuditService, FairnessItem, ProbeFile
-from pytest_fairness.pytest_integration.planning import REQUEST_FIXTURES, TARGET_FIXTURE, DryRun, Header
-from pytest_fairness.pytest_integration.terminal import TerminalGuard
+from pytest_fairness.pytest_integration.items import (
+    FAILURES,
+    PROBE_SUFFIXES,
+    FairnessItem,
+    ProbeFile,
+    attach_error,
+    items_of_id,
+    raise_failures,
+    require_ids,
+)
+from pytest_fairness.pytest_integration.planning import REQUEST_FIXTURES, TARGET_FIXTURE, Header, TargetSource
+from pytest_fairness.pytest_integration.terminal import GuardedFile, ProgressLine
 from pytest_fairness.records import VerdictName
 from pytest_fairness.reports.formatting import printable, wrap
 from pytest_fairness.run import Run, error_result, open_judge
@@ -43,10 +52,6 @@ if TYPE_CHECKING:
     from pytest_fairness.pytest_integration.controller import Controller
     from pytest_fairness.targets.base import Target
 
-
-# Hooks that run in every process of a run: collection, test reports, and the end of the run.
-#
-# `controller/` holds the hooks that run only once in a run: baselines, reports, summary.
 
 NAME = "fairness-session"
 EXPECTED = (pytest.skip.Exception, pytest.xfail.Exception)
@@ -69,29 +74,29 @@ def start(config: pytest.Config) -> None:
     if worker is None:
         require_known_names(config)
     settings = settings_from(config)
-    if worker is None:
+    progress = ProgressLine(config)
+    if worker is not None:
+        run = Run(settings, **worker["fairness"])
+    else:
         # Deferred, as workers of pytest-xdist write no reports.
         from pytest_fairness.pytest_integration.controller import Controller
 
         _require_targets(settings)
         run = Run(settings)
-        controller = None if config.getoption("fairness_dry_run") else Controller(config, run)
-        config.pluginmanager.register(controller or DryRun(config, run), "fairness-controller")
-    else:
-        run = Run(settings, **worker["fairness"])
+        if not config.getoption("fairness_dry_run"):
+            controller = Controller(config, run, progress)
+            config.pluginmanager.register(controller, "fairness-controller")
+        elif hasattr(config.option, "dist"):
+            # pytest-xdist is switched off, because each worker would print the same forecast.
+            config.option.dist, config.option.tx, config.option.numprocesses = "no", [], None
     if str(settings.root) not in sys.path:
         # `python:` targets are imported from this folder, also by conftest files.
         sys.path.insert(0, str(settings.root))
     _collect_probes(config, settings)
-    session = FairnessSession(config, run, controller)
+    session = FairnessSession(config, run, progress, controller)
     if worker is None:
-        session.service.probe_files.require_ids(config)
-    config.pluginmanager.register(TerminalGuard(), "fairness-terminal-guard")
-    config.pluginmanager.register(OtherPlugins(config, settings.probes), "fairness-other-plugins")
-    config.pluginmanager.register(Interruption(config, run), "fairness-ending")
+        require_ids(session)
     config.pluginmanager.register(session, NAME)
-    if settings.in_batches and not config.getoption("fairness_dry_run"):
-        config.pluginmanager.register(BatchHooks(config, session.service), "fairness-batches")
 
 
 def _require_targets(settings: RunSettings) -> None:
@@ -137,18 +142,56 @@ def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
 
 
 class FairnessSession:
-    """Hooks of one process of a run.
+    """Hooks of one process of a run, and what its items and fixtures share.
 
     Attributes:
-        service: service that gives the fixtures access to the run.
+        config: pytest's configuration.
+        run: the run in this process.
+        rebaseline: whether the run makes new baselines.
+        measure_only: whether the run gives no verdicts.
+        probe_paths: name and path of each collected probe, by the key of its name.
+        targets: targets that have been asked, by their source.
+        planned: sources of the targets whose requests are planned.
+        batch_errors: errors of targets whose batches could not be sent or collected, by the id of the target object.
+        faulty: whether a probe file could not be loaded.
+        stop_grace: seconds to wait at the end for requests in flight, because other workers may need their answers.
     """
 
-    def __init__(self, config: pytest.Config, run: Run, controller: Controller | None) -> None:
-        self._config, self._run, self._controller = config, run, controller
-        self.service = AuditService(config, run)
+    def __init__(self, config: pytest.Config, run: Run, progress: ProgressLine, controller: Controller | None) -> None:
+        self.config, self.run = config, run
+        self.rebaseline: bool = config.getoption("fairness_rebaseline")
+        self.measure_only: bool = config.getoption("fairness_measure")
+        self.probe_paths: dict[str, tuple[str, Path]] = {}
+        self.targets: dict[TargetSource, Target] = {}
+        self.planned: set[TargetSource] = set()
+        self.batch_errors: dict[int, FairnessError] = {}
+        self._progress, self._controller = progress, controller
         self._is_worker = hasattr(config, "workerinput")
-        self._found_probes = False
+        self.stop_grace = run.settings.timeout if self._is_worker else DEFAULT_TIMING.stop_grace
+        self.faulty = self._found_probes = self._handles_sigterm = self._waits_for_batches = False
         self._header: Header | None = None
+        self._dry_run_lines: list[str] = []
+
+    def waiting_for(self, target: Target) -> AbstractContextManager[None]:
+        """Return a context in which the progress line shows the requests of this target."""
+        return self._progress.shown(self.run.engines.engine(target).progress)
+
+    # Start
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        """Guard the terminal, install the handler of SIGTERM, and adapt the run to other plugins.
+
+        SIGTERM ends the run like Ctrl-C, unless another handler is set.
+        """
+        _adapt_to_selection(self.config, self.run.settings.probes)
+        reporter: TerminalReporter | None = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None and not isinstance(reporter._tw._file, GuardedFile):
+            reporter._tw._file = GuardedFile(reporter._tw._file)
+        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            # Not SIG_IGN, which processes that a test starts would inherit.
+            signal.signal(signal.SIGTERM, _ignore if self._is_worker else _interrupt)
+            self._handles_sigterm = True
 
     # Collection
 
@@ -156,27 +199,28 @@ class FairnessSession:
         """Return a collector for a probe file in a probe folder or on the command line; `None` for other files."""
         if file_path.suffix.lower() not in PROBE_SUFFIXES:
             return None
-        if not (parent.session.isinitpath(file_path) or any(map(file_path.is_relative_to, self._run.settings.probes))):
+        if not (parent.session.isinitpath(file_path) or any(map(file_path.is_relative_to, self.run.settings.probes))):
             return None
         self._found_probes = True
-        outside = not file_path.is_relative_to(self._config.rootpath)
+        outside = not file_path.is_relative_to(self.config.rootpath)
         # pytest would use only the last part of the path as the node id of a file outside of the rootdir.
-        nodeid = relative_path(file_path, self._config.rootpath).as_posix() if outside else None
-        file: pytest.Collector = ProbeFile.from_parent(parent, path=file_path, service=self.service, nodeid=nodeid)
+        nodeid = relative_path(file_path, self.config.rootpath).as_posix() if outside else None
+        file: pytest.Collector = ProbeFile.from_parent(parent, path=file_path, fairness=self, nodeid=nodeid)
         return file
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Deselect or skip items that this process must not run.
+        """Deselect or skip items that this process must not run, and put the items of a probe file together again.
 
         After an error in a probe file, all items of a worker are deselected, because pytest itself stops only the main
         process. A run of one shard, or a run that submits batches, sends requests of probes only; it skips Python tests
         with the mark `fairness`.
         """
-        goes_on = self._config.getoption("continue_on_collection_errors")
-        if self._is_worker and self.service.probe_files.faulty and not goes_on:
+        if self.config.getoption("randomly_reorganize", False):
+            items[:] = _with_whole_probes(items)
+        if self._is_worker and self.faulty and not self.config.getoption("continue_on_collection_errors"):
             items.clear()
-        settings = self._run.settings
+        settings = self.run.settings
         if settings.shard is not None or settings.batch_submit:
             work = (
                 "submits the probes' requests in batches"
@@ -191,42 +235,42 @@ class FairnessSession:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Create the header; under pytest-xdist, one worker sends its header to the controller."""
         gc.freeze()  # the collected items exist until the end of the run, so Python need not search them for garbage
-        if session.testsfailed and not self._config.getoption("continue_on_collection_errors"):
+        if session.testsfailed and not self.config.getoption("continue_on_collection_errors"):
             return  # pytest runs no test
         if not self._is_worker:
-            self._header = planning.header(self._config, self._run, session.items)
+            self._header = planning.header(self.config, self.run, session.items)
             if self._controller is not None:
                 self._controller.announce(self._header)
-        elif self._config.workerinput["fairness_header"]:  # type: ignore[attr-defined] # set by pytest-xdist
-            own = planning.header(self._config, self._run, session.items)
+        elif self.config.workerinput["fairness_header"]:  # type: ignore[attr-defined] # set by pytest-xdist
+            own = planning.header(self.config, self.run, session.items)
             with suppress(StoreError):  # the items that need the store report the error
                 if own.lines or own.audits:
-                    own.send(self._run)
+                    own.send(self.run)
 
     def pytest_report_collectionfinish(self, items: list[pytest.Item]) -> list[str]:
         """Return the lines of the header or, if no audit is selected, a line that says so.
 
         If no probe file was found, this line names the folders that were searched.
         """
-        if self._header is None or (self._config.getoption("collectonly") and self._config.getoption("verbose", 0) < 0):
+        if self._header is None or (self.config.getoption("collectonly") and self.config.getoption("verbose", 0) < 0):
             return []  # programs read the output of `--co -q`, which lists node ids only
         if self._header.lines:
-            return self._header.wrapped(self._config.get_terminal_writer().fullwidth)
-        if not all(Path(argument.partition("::")[0]).exists() for argument in self._config.args):
+            return self._header.wrapped(self.config.get_terminal_writer().fullwidth)
+        if not all(Path(argument.partition("::")[0]).exists() for argument in self.config.args):
             return []  # pytest reports the missing path
-        if items or self._found_probes or picks(self._config):
+        if items or self._found_probes or picks(self.config):
             return ["fairness: no audit is selected"]
-        folders = ", ".join(str(relative_path(path, Path.cwd())) for path in self._run.settings.probes)
+        folders = ", ".join(str(relative_path(path, Path.cwd())) for path in self.run.settings.probes)
         return wrap(
             f"fairness: no probes in {folders} (ini fairness_probes). Name a probe file on the command line, or write "
             "a first probe with `python -m pytest_fairness init`",
-            self._config.get_terminal_writer().fullwidth,
+            self.config.get_terminal_writer().fullwidth,
             hanging="  ",
         )
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """Repeat each Python test that sends requests, once per named target; not if a conftest provides the target."""
-        names = self._run.settings.targets
+        names = self.run.settings.targets
         if (
             names
             and not REQUEST_FIXTURES.isdisjoint(metafunc.fixturenames)
@@ -248,7 +292,83 @@ class FairnessSession:
         """Fail a Python test at its end if any of its checks failed; an exception of the test itself has priority."""
         item.stash[FAILURES] = []
         yield
-        self.service.raise_failures(item)
+        raise_failures(item)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Send the requests in batches before the first test, so that no test's time limit ends the wait for them.
+
+        In a dry run, count the requests of the selected items instead of running the items.
+        """
+        config, run = self.config, self.run
+        if config.getoption("collectonly") or (
+            session.testsfailed and not config.getoption("continue_on_collection_errors")
+        ):
+            return None  # pytest's own loop reports the errors and runs no test
+        if config.getoption("fairness_dry_run"):
+            try:
+                self._dry_run_lines = planning.dry_run_lines(config, run, session.items)
+            except FairnessError as error:
+                raise pytest.UsageError(str(error)) from error
+            return True
+        if run.settings.in_batches and not config.getoption("setuponly", False):
+            self._waits_for_batches = True
+            run_to_end(self._send_batches(session.items))
+            self._waits_for_batches = False
+        return None
+
+    async def _send_batches(self, items: Iterable[pytest.Item]) -> None:
+        """Send the requests of the items in batches, and wait for the answers.
+
+        With `--fairness-batch-submit`, do not wait. With `--fairness-batch-collect`, only record the answers of batches
+        that have ended; see `BatchSender.send`. A target that a fixture of the user provides gets no batches, because
+        the fixture runs only when the tests run.
+        """
+        by_name: dict[str | None, list[pytest.Item]] = {}
+        for item in items:
+            source = planning.target_source(item)
+            if source is not None and planning.is_from_settings(source):
+                by_name.setdefault(source if isinstance(source, str) else None, []).append(item)
+
+        async def send(target: Target, own: list[pytest.Item]) -> None:
+            try:
+                await self.run.send_in_batches(target, planning.analyses_of(own, last_only=True), self._say)
+            except FairnessError as error:
+                self.batch_errors[id(target)] = error
+
+        targets = [(self.run.targets.named(name), own) for name, own in by_name.items()]
+        # The targets are asked at the same time, because each provider may need a day.
+        await asyncio.gather(*(send(target, own) for target, own in targets if has_batches(target)))
+
+    def _say(self, text: str) -> None:
+        reporter: TerminalReporter | None = self.config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None and not self._is_worker:
+            reporter.ensure_newline()
+            reporter.write_line(f"fairness: {printable(text)}")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+        """Run audits in this process, although pytest-forked would fork it for each test."""
+        # A fork has no copy of the threads that send the requests, and must not use the store's connections.
+        forks = self.config.pluginmanager.has_plugin("pytest_forked")
+        if not (forks and planning.is_audit(item) and (self.config.option.forked or item.get_closest_marker("forked"))):
+            return None
+        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        runtestprotocol(item, nextitem=nextitem)
+        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        return True
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None]:
+        """Give Allure the item's name as a parameter.
+
+        Allure cuts node ids at `[`, and shows items with the same id and parameters as retries of one item.
+        """
+        if isinstance(item, FairnessItem) and (result := _allure_result(self.config)) is not None:
+            from allure_commons.model2 import Parameter
+
+            result.parameters.append(Parameter(name="item", value=item.name))
+        yield
 
     # Reports of items
 
@@ -260,27 +380,23 @@ class FairnessSession:
         error = call.excinfo.value if call.excinfo else None
         failure = None if isinstance(error, EXPECTED) else error
         if isinstance(item, FairnessItem) and call.when == "setup" and failure:
-            self.service.attach_error(item, failure, item.siblings)
+            attach_error(item, failure)
         report = yield
-        if (
-            call.excinfo
-            and isinstance(error, FairnessError | Unfair)
-            and not self._config.getoption("fulltrace", False)
-        ):
+        if call.excinfo and isinstance(error, FairnessError | Unfair) and not self.config.getoption("fulltrace", False):
             if not isinstance(item, FairnessItem):
                 report.longrepr = item_results.without_traceback(call.excinfo, item)
             if isinstance(error, FairnessError):
                 report.fairness_error = str(error)  # type: ignore[attr-defined] # sent by pytest-xdist
         if isinstance(error, Unfair):
             report.fairness_without_baseline = error.without_baseline  # type: ignore[attr-defined] # sent by pytest-xdist
-        if isinstance(error, FairnessError | Unfair) and self._config.getoption("verbose", 0) <= 0:
+        if isinstance(error, FairnessError | Unfair) and self.config.getoption("verbose", 0) <= 0:
             has_no_output = isinstance(error, Unfair) and not report.sections
             if isinstance(item, FairnessItem) or has_no_output:
                 # The summary shows the finding. pytest leaves reports with this attribute out of its section FAILURES.
                 report._pdbshown = True  # type: ignore[attr-defined] # as pytest's own debugger does
         if call.when == "call" or error:
             # pytest-xdist sends all attributes of a report to the controller.
-            planned = self._run.engines.newly_planned() if self._is_worker else {}
+            planned = self.run.engines.newly_planned() if self._is_worker else {}
             ran = (
                 planning.unrepeated_id(item)
                 if call.when == "call" and failure is error and planning.is_audit(item)
@@ -293,7 +409,7 @@ class FairnessSession:
                 if verdict is VerdictName.INCONCLUSIVE:
                     item_results.skip_inconclusive(report, item)
             item_results.record_expected_failures(report, item_results.records_on(report))
-            if self._config.getoption("xmlpath", None):
+            if self.config.getoption("xmlpath", None):
                 item_results.add_junit_properties(item, report)
         return report
 
@@ -317,76 +433,75 @@ class FairnessSession:
     def pytest_handlecrashitem(self, crashitem: str, report: pytest.TestReport) -> None:
         """Add an error result to the report of a probe item that crashed its xdist worker; called in the controller."""
         file, _, name = crashitem.partition("::")
-        path = self._config.rootpath / file
+        path = self.config.rootpath / file
         if path.suffix.lower() in PROBE_SUFFIXES:
-            for item in self.service.probe_files.items_of_id(path, name):
+            for item in items_of_id(self, path, name):
                 crash = "the xdist worker that measured the item crashed; run the item with `-n 0` to see why"
                 result = error_result(item, FairnessError(crash), crashitem)
                 vars(report).update(fairness=[item_results.record_of(result.to_plain(), item, None)])
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Change the status of an inconclusive item in Allure to skipped, with the finding as its message."""
+        reason, result = report.longrepr, _allure_result(self.config)
+        if hasattr(report, "fairness_undecided") and isinstance(reason, tuple) and result is not None:
+            from allure_commons.model2 import Status, StatusDetails
+
+            result.status, result.statusDetails = Status.SKIPPED, StatusDetails(message=reason[2])
+
     # End
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """Stop sending requests; in the main process, also stop all workers from sending."""
-        if self._is_worker:
-            interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
-            self._run.stop(DEFAULT_TIMING.stop_grace if interrupted else self.service.planner.stop_grace)
-        else:
-            with suppress(FairnessError):  # the items that need the store have reported the error
-                self._run.stop_all()
-
-    def pytest_unconfigure(self) -> None:
-        """Close the store and the targets."""
-        self._run.close()
-
-
-# Interruption of a run: SIGTERM ends the run like Ctrl-C, and the summary says how many answers are recorded.
-
-
-class Interruption:
-    """Hooks for a run that may be interrupted; registered in every process of the run.
-
-    Args:
-        config: pytest's configuration.
-        run: the run in this process.
-    """
-
-    def __init__(self, config: pytest.Config, run: Run) -> None:
-        self._run = run
-        self._is_worker = hasattr(config, "workerinput")
-        self._handled = False
-
-    def pytest_sessionstart(self) -> None:
-        """Install the handler of SIGTERM, unless another handler is set."""
-        if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            # Not SIG_IGN, which processes that a test starts would inherit.
-            signal.signal(signal.SIGTERM, _ignore if self._is_worker else _interrupt)
-            self._handled = True
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
         """Remove traceback entries without a line number, which a signal can cause and pytest cannot show."""
         excinfo.traceback = excinfo.traceback.filter(_has_line)
 
-    @pytest.hookimpl(trylast=True)
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Stop sending requests; in the main process, also stop all workers from sending.
+
+        A dry run does not fail if no item is selected.
+        """
+        if self._is_worker:
+            interrupted = exitstatus == pytest.ExitCode.INTERRUPTED
+            self.run.stop(DEFAULT_TIMING.stop_grace if interrupted else self.stop_grace)
+            return
+        with suppress(FairnessError):  # the items that need the store have reported the error
+            self.run.stop_all()
+        if self.config.getoption("fairness_dry_run") and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            session.exitstatus = pytest.ExitCode.OK
+
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter, exitstatus: int) -> None:
-        """Show the number of recorded answers, and whether the next run reuses them."""
-        if exitstatus == pytest.ExitCode.INTERRUPTED and (text := self._text()):
-            for line in wrap(text, terminalreporter._tw.fullwidth, hanging="  "):
+        """Show the tables, and how to continue after an interruption; of a dry run, show the forecast."""
+        if self._dry_run_lines:
+            terminalreporter.write_sep("=", "fairness: dry run")
+        for line in self._dry_run_lines:
+            terminalreporter.write_line(line)
+        if self._controller is not None:
+            self._controller.write_summary(terminalreporter)
+        texts = [self._recorded_text()] if exitstatus == pytest.ExitCode.INTERRUPTED else []
+        if self._waits_for_batches:
+            texts.append(
+                "the provider continues to answer the batches. To wait for the answers, run again. To record only the "
+                "answers of batches that have ended, run later with --fairness-batch-collect."
+            )
+        for text in texts:
+            for line in wrap(text, terminalreporter._tw.fullwidth, hanging="  ") if text else ():
                 terminalreporter.write_line(line, bold=True)
 
     def pytest_unconfigure(self) -> None:
-        """Restore the default handling of SIGTERM."""
-        if self._handled:
+        """Close the store and the targets, and restore the handling of SIGTERM.
+
+        Without a terminal reporter, print the forecast of a dry run.
+        """
+        if self._dry_run_lines and self.config.pluginmanager.get_plugin("terminalreporter") is None:
+            sys.stdout.write("\n".join([*self._dry_run_lines, ""]))
+        self.run.close()
+        if self._handles_sigterm:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
-    def _text(self) -> str | None:
+    def _recorded_text(self) -> str | None:
         """Return a sentence on the number of recorded answers and their reuse; `None` if no request was planned."""
-        total: dict[str, float] = {}
-        with suppress(FairnessError):  # the items that need the store have reported the error
-            if self._run.settings.store.exists():
-                total = total_counts(self._run.store.runs.request_counts(self._run.id))
+        total = total_counts(self.run.engines.counts_by_owner())
         recorded = int(total.get("reused", 0) + total.get("answered", 0))
         if not total.get("planned"):
             return None
@@ -395,8 +510,8 @@ class Interruption:
         if not again:
             return f"{text}; run again to continue."
         which = ("it" if recorded == 1 else "them") if again >= recorded else f"{again:,} of them"
-        why = "because of --fairness-fresh" if self._run.settings.fresh else "because the target's code may change"
-        cure = "" if self._run.settings.fresh else ". To reuse answers, set `fairness_target_version`"
+        why = "because of --fairness-fresh" if self.run.settings.fresh else "because the target's code may change"
+        cure = "" if self.run.settings.fresh else ". To reuse answers, set `fairness_target_version`"
         return f"{text}; the next run requests {which} again, {why}{cure}."
 
 
@@ -415,11 +530,6 @@ def _interrupt(*_: Any) -> None:
 
 def _ignore(*_: Any) -> None:
     """Ignore the signal; the controller ends the workers itself, after their last answers are recorded."""
-
-
-# Hooks for batches: many requests that a provider accepts together, and answers within a day.
-#
-# Batches are sent before the first test, so that the time limit of a test cannot end the wait for the answers.
 
 
 def run_to_end(coroutine: Coroutine[None, None, None]) -> None:
@@ -462,69 +572,6 @@ def run_to_end(coroutine: Coroutine[None, None, None]) -> None:
         raise errors[0]
 
 
-class BatchHooks:
-    """Hooks that send the requests of all selected items in batches; registered in every process of the run.
-
-    A target that a fixture of the user provides gets no batches, because the fixture runs only when the tests run.
-
-    Args:
-        config: pytest's configuration.
-        service: service of the run; its planner gets the errors of batches that could not be sent or collected.
-    """
-
-    def __init__(self, config: pytest.Config, service: AuditService) -> None:
-        self._config, self._service = config, service
-        self._waiting = False
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> None:
-        """Send the requests in batches, and wait for the answers.
-
-        With `--fairness-batch-submit`, do not wait. With `--fairness-batch-collect`, only record the answers of batches
-        that have ended; see `BatchSender.send`.
-        """
-        if session.testsfailed and not self._config.getoption("continue_on_collection_errors"):
-            return  # pytest's own loop reports the errors and runs no test
-        if any(map(self._config.getoption, ("collectonly", "setuponly"))):
-            return
-        by_name: dict[str | None, list[pytest.Item]] = {}
-        for item in session.items:
-            source = planning.target_source(item)
-            if source is not None and planning.is_from_settings(source):
-                by_name.setdefault(source if isinstance(source, str) else None, []).append(item)
-        targets = [(self._service.run.targets.named(name), items) for name, items in by_name.items()]
-        self._waiting = True
-        run_to_end(self._send_all((target, items) for target, items in targets if has_batches(target)))
-        self._waiting = False
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
-        """Show how to continue if the wait for the batches was interrupted."""
-        if self._waiting:
-            text = (
-                "the provider continues to answer the batches. To wait for the answers, run again. To record only the "
-                "answers of batches that have ended, run later with --fairness-batch-collect."
-            )
-            for line in wrap(text, terminalreporter._tw.fullwidth, hanging="  "):
-                terminalreporter.write_line(line, bold=True)
-
-    async def _send_all(self, targets: Iterable[tuple[Target, list[pytest.Item]]]) -> None:
-        # The targets are asked at the same time, because each provider may need a day.
-        await asyncio.gather(*(self._send(target, items) for target, items in targets))
-
-    async def _send(self, target: Target, items: list[pytest.Item]) -> None:
-        try:
-            await self._service.run.send_in_batches(target, planning.analyses_of(items, last_only=True), self._say)
-        except FairnessError as error:
-            self._service.planner.errors[id(target)] = error
-
-    def _say(self, text: str) -> None:
-        reporter: TerminalReporter | None = self._config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is not None and not hasattr(self._config, "workerinput"):
-            reporter.ensure_newline()
-            reporter.write_line(f"fairness: {printable(text)}")
-
-
 # Adaptation to other pytest plugins; the modules of a plugin are imported only if the plugin is active.
 
 
@@ -533,87 +580,37 @@ def picks(config: pytest.Config) -> bool:
     return bool(config.getoption("picked", None) == "only")
 
 
-class OtherPlugins:
-    """Hooks for allure-pytest, pytest-forked, pytest-picked, pytest-randomly and pytest-testmon.
+def _adapt_to_selection(config: pytest.Config, folders: Iterable[Path]) -> None:
+    """Add the changed probe files to the files that pytest-picked selects, which are only Python files.
 
-    Args:
-        config: pytest's configuration.
-        folders: the probe folders.
+    Raises:
+        pytest.UsageError: pytest-testmon selects tests.
     """
+    if config.pluginmanager.has_plugin("TestmonSelect") and getattr(config, "testmon_config").select:  # noqa: B009 - unknown to mypy
+        raise pytest.UsageError(
+            "--testmon deselects audits although they may fail now: the target, recorded answers and baselines are "
+            "not among the Python files that pytest-testmon compares. Run audits with --testmon-noselect."
+        )
+    if picks(config):
+        from pytest_picked.modes import Branch, Unstaged
 
-    def __init__(self, config: pytest.Config, folders: Iterable[Path]) -> None:
-        self._config, self._folders = config, tuple(folders)
+        mode = Branch if config.getoption("picked_mode") == "branch" else Unstaged
+        changed, _ = mode([f"*{suffix}" for suffix in PROBE_SUFFIXES], **vars(config.option)).affected_tests()
+        config.args += [file for file in changed if any(map(Path(file).resolve().is_relative_to, folders))]
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionstart(self) -> None:
-        """Add the changed probe files to the files that pytest-picked selects, which are only Python files.
 
-        Raises:
-            pytest.UsageError: pytest-testmon selects tests.
-        """
-        config = self._config
-        if config.pluginmanager.has_plugin("TestmonSelect") and getattr(config, "testmon_config").select:  # noqa: B009 - unknown to mypy
-            raise pytest.UsageError(
-                "--testmon deselects audits although they may fail now: the target, recorded answers and baselines are "
-                "not among the Python files that pytest-testmon compares. Run audits with --testmon-noselect."
-            )
-        if picks(config):
-            from pytest_picked.modes import Branch, Unstaged
+def _with_whole_probes(items: Iterable[pytest.Item]) -> list[pytest.Item]:
+    """Return the items, with the items of a probe file together again, after pytest-randomly has shuffled all items.
 
-            mode = Branch if config.getoption("picked_mode") == "branch" else Unstaged
-            changed, _ = mode([f"*{suffix}" for suffix in PROBE_SUFFIXES], **vars(config.option)).affected_tests()
-            config.args += [file for file in changed if any(map(Path(file).resolve().is_relative_to, self._folders))]
+    Consecutive items of a probe share the answers that are read from the store. pytest-randomly keeps the tests of a
+    module together, but items of probes belong to no module.
+    """
+    own = [item for item in items if isinstance(item, FairnessItem)]
+    first = {path: place for place, path in enumerate(dict.fromkeys(item.path for item in own))}
+    ordered = iter(sorted(own, key=lambda item: first[item.path]))
+    return [next(ordered) if isinstance(item, FairnessItem) else item for item in items]
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Put the items of a probe file together again, after pytest-randomly has shuffled all items.
 
-        Consecutive items of a probe share the answers that are read from the store. pytest-randomly keeps the tests of
-        a module together, but items of probes belong to no module.
-        """
-        if not self._config.getoption("randomly_reorganize", False):
-            return
-        own = [item for item in items if isinstance(item, FairnessItem)]
-        first = {path: place for place, path in enumerate(dict.fromkeys(item.path for item in own))}
-        ordered = iter(sorted(own, key=lambda item: first[item.path]))
-        items[:] = [next(ordered) if isinstance(item, FairnessItem) else item for item in items]
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-        """Run audits in this process, although pytest-forked would fork it for each test.
-
-        A fork has no copy of the threads that send the requests, and must not use the store's connections.
-        """
-        forks = self._config.pluginmanager.has_plugin("pytest_forked")
-        if not (
-            forks and planning.is_audit(item) and (self._config.option.forked or item.get_closest_marker("forked"))
-        ):
-            return None
-        item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-        runtestprotocol(item, nextitem=nextitem)
-        item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-        return True
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None]:
-        """Give Allure the item's name as a parameter.
-
-        Allure cuts node ids at `[`, and shows items with the same id and parameters as retries of one item.
-        """
-        if isinstance(item, FairnessItem) and (result := self._allure_result()) is not None:
-            from allure_commons.model2 import Parameter
-
-            result.parameters.append(Parameter(name="item", value=item.name))
-        yield
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Change the status of an inconclusive item in Allure to skipped, with the finding as its message."""
-        reason, result = report.longrepr, self._allure_result()
-        if hasattr(report, "fairness_undecided") and isinstance(reason, tuple) and result is not None:
-            from allure_commons.model2 import Status, StatusDetails
-
-            result.status, result.statusDetails = Status.SKIPPED, StatusDetails(message=reason[2])
-
-    def _allure_result(self) -> Any:
-        listener = self._config.pluginmanager.get_plugin("allure_listener")
-        return None if listener is None else listener.allure_logger.get_test(None)
+def _allure_result(config: pytest.Config) -> Any:
+    listener = config.pluginmanager.get_plugin("allure_listener")
+    return None if listener is None else listener.allure_logger.get_test(None)

@@ -7,7 +7,7 @@ import dataclasses
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -125,38 +125,6 @@ class ProgressLine:
             file.flush()
 
 
-class WorkersProgress:
-    """Hooks that show the progress of all workers in the controller.
-
-    Args:
-        line: the progress line.
-        counts: function that returns the numbers of `planned`, `settled`, `reused` and `failed` requests of all
-            workers.
-    """
-
-    def __init__(self, line: ProgressLine, counts: Callable[[], Mapping[str, float]]) -> None:
-        self._line = line
-        self._counts = counts
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtestloop(self) -> Generator[None, bool | None, bool | None]:
-        """Show the line while tests run."""
-        with self._line.shown(self._counts):
-            return (yield)
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_logstart(self) -> Generator[None]:
-        """Remove the line while pytest writes the name of a test."""
-        with self._line.hidden():
-            return (yield)
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_logreport(self) -> Generator[None]:
-        """Remove the line while pytest writes the outcome of a test."""
-        with self._line.hidden():
-            return (yield)
-
-
 def text_of(counts: Mapping[str, float], rate: float) -> str:
     """Return the text of the line: `412 of 2,000 answers, 31.5 a second, 50 s left`."""
     settled, planned, failed = counts["settled"], counts["planned"], counts["failed"]
@@ -241,17 +209,6 @@ def _can_write_symbols(file: Any) -> bool:
     return True
 
 
-class TerminalGuard:
-    """Hook that replaces the terminal's file by a `GuardedFile` when the session starts."""
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """Replace the terminal's file before the first line is written."""
-        reporter: TerminalReporter | None = session.config.pluginmanager.get_plugin("terminalreporter")
-        if reporter is not None and not isinstance(reporter._tw._file, GuardedFile):
-            reporter._tw._file = GuardedFile(reporter._tw._file)
-
-
 # Display of item ids that do not end in a bracket (`svm[race=Black]@small`) in pytest's summary and JUnit files.
 #
 # From version 9.2 on, pytest parses node ids: it treats all text after the first bracket as parameters and adds a
@@ -283,23 +240,6 @@ def keep_name_in_junit(config: pytest.Config, report: pytest.TestReport) -> None
 # Merging of identical errors in pytest's summary: an error of several items is shown once, with the number of items.
 #
 # The counts in pytest's last line, JUnit files and other plugins still have one error for each item.
-
-
-class IdenticalErrors:
-    """Hook that merges identical errors in pytest's summary."""
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> Generator[None]:
-        """Show each error message only once while pytest writes its summary."""
-        stats = terminalreporter.stats
-        errors = stats.get("error", [])
-        if errors:
-            stats["error"] = merged(errors)
-        try:
-            return (yield)
-        finally:
-            if errors:
-                stats["error"] = errors
 
 
 def merged(reports: Iterable[pytest.TestReport]) -> list[pytest.TestReport]:

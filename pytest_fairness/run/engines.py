@@ -20,6 +20,7 @@ from pytest_fairness.asking.claims import Freshness, RunId
 from pytest_fairness.asking.database import this_process
 from pytest_fairness.asking.engine import Engine
 from pytest_fairness.asking.limits import DEFAULT_TIMING
+from pytest_fairness.asking.requests import RequestCounts
 from pytest_fairness.asking.store import Store, response_key
 from pytest_fairness.backends import chunks_of
 from pytest_fairness.errors import AnswersMissing, FairnessError, ProbeError, RequestFailed, StoreError, TargetError
@@ -145,6 +146,13 @@ class Engines(Closing):
             show_line=show_line,
         )
         await sender.send(self.own_part(target, requests))
+
+    def counts_by_owner(self) -> dict[str, RequestCounts]:
+        """Return the request counts of each engine of the run, of all processes; empty without a readable store."""
+        if self._settings.store.exists():
+            with suppress(FairnessError):  # the items that need the store have reported the error
+                return self.store.runs.request_counts(self._run)
+        return {}
 
     def newly_planned(self) -> dict[str, bool]:
         """Return the requests planned since the last call: for each key, whether an answer was already recorded."""
