@@ -23,6 +23,7 @@ from pytest_fairness.records import (
     Measurement,
     Pair,
     Reversal,
+    item_id,
 )
 from pytest_fairness.stats import intervals
 from pytest_fairness.stats.intervals import Estimate
@@ -89,9 +90,8 @@ class AuditItem(Generic[OwnProbe, OwnSettings]):
 
     @property
     def id(self) -> str:
-        """Return the item's id: `svm[race=Black]`, or `svm` without a subject; `svm@small` for a target named small."""
-        name = self.audit_name if self.subject is None else f"{self.audit_name}[{self.subject}]"
-        return name if self.target is None else f"{name}@{self.target}"
+        """Return the item's id: `svm[race=Black]`, or `svm` without a subject; see `item_id`."""
+        return item_id(self.audit_name, self.subject, self.target)
 
     def group_of(self, answer: Answer) -> tuple[str, ...]:
         """Return the parts of the name of an answer's group: its values of the item's labels, then its label `value`.

@@ -214,7 +214,7 @@ def _measured_numbers(key: Key, entry: Entry) -> object:
 
 
 def _audit_name(item: str) -> str:
-    return item.partition("[")[0].partition("@")[0]
+    return item.partition("[")[0]
 
 
 def _change(key: Key, old: Entry | None, new: Entry | None, old_key: Key | None) -> ItemChange:

@@ -24,7 +24,7 @@ from pytest_fairness.baselines.entries import (
 )
 from pytest_fairness.errors import BaselineError
 from pytest_fairness.probes.field_types import display_path, name_key, name_problem
-from pytest_fairness.records import Json
+from pytest_fairness.records import Json, current_id
 from pytest_fairness.resources import replace_file
 from pytest_fairness.version import __version__
 
@@ -204,7 +204,8 @@ def _parse_summary(path: Path, text: str) -> tuple[str, Mapping[str, Entry]]:
         summary = SUMMARY.validate_python(data)
     except ValidationError as error:
         raise entries.damaged_file_error(path, f"is not a baseline ({entries.first_error(error)})") from error
-    return summary.probe, summary.items
+    # A file of version 0.2 with a named target has ids in their former form.
+    return summary.probe, {current_id(item): entry for item, entry in summary.items.items()}
 
 
 def _without_duplicates(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -33,8 +33,6 @@ from pytest_fairness.pytest_integration.planning import DEFAULT, Header
 from pytest_fairness.pytest_integration.terminal import (
     GuardedFile,
     ProgressLine,
-    keep_name_in_junit,
-    keep_names_in_summary,
     merged,
 )
 from pytest_fairness.records import ItemResult, Json, VerdictName
@@ -80,8 +78,6 @@ class Controller:
         self._lines: list[Line] = []
         self._models: dict[str, TargetServer | None] = {}
         self._header_sender: str | None = None
-        if self._settings.targets:
-            keep_names_in_summary(config)
 
     def announce(self, header: Header) -> None:
         """Store the header of the run; raise an error if the run must not start.
@@ -114,8 +110,6 @@ class Controller:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None]:
         """Collect the records of a test report, which may come from any process; then let pytest write the outcome."""
-        if self._settings.targets and hasattr(report, "fairness"):
-            keep_name_in_junit(self._config, report)
         self._records.add(report)
         if (ran := getattr(report, "fairness_ran", None)) is not None:
             self._tests_ran.add(ran)

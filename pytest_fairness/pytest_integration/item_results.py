@@ -17,10 +17,9 @@ from pytest_fairness.errors import on_one_line
 from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration.planning import probe_item_of
 from pytest_fairness.pytest_integration.terminal import Message
-from pytest_fairness.records import Explanation, ItemResult, Json, VerdictName
+from pytest_fairness.records import Explanation, ItemResult, Json, VerdictName, target_name
 from pytest_fairness.reports.findings import ACCEPTABLE, finding, rebaseline_command
 from pytest_fairness.reports.formatting import printable
-from pytest_fairness.reports.report_items import target_name
 from pytest_fairness.run import ProbeItem
 
 if TYPE_CHECKING:
@@ -299,7 +298,11 @@ class CollectedRecords:
             described: description of the targets in the settings.
         """
         names = self._named_targets
-        others = {record["target"] for record in self if target_name(record["result"]["id"]) not in names} - {None}
+        others = {
+            record["target"]
+            for record in self
+            if target_name(record["result"]["id"], record["result"]["labels"]) not in names
+        } - {None}
         return ", ".join([described, *sorted(others)]) if names else ", ".join(sorted(others)) or described
 
     @property

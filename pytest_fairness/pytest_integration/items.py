@@ -40,7 +40,7 @@ from pytest_fairness.pytest_integration.planning import (
     unrepeated_id,
     uses_default_target,
 )
-from pytest_fairness.records import ItemResult, Json, VerdictName
+from pytest_fairness.records import ItemResult, Json, VerdictName, current_id
 from pytest_fairness.reports.findings import failure_text, finding
 from pytest_fairness.reports.formatting import printable
 from pytest_fairness.run import (
@@ -325,8 +325,16 @@ SHOWN_IDS = 10
 def require_ids(session: FairnessSession) -> None:
     """Raise `pytest.UsageError` if the command line names an item that its probe file does not have.
 
-    pytest itself would say only that the item is not found, and nothing at all under pytest-xdist.
+    pytest itself would say only that the item is not found, and nothing at all under pytest-xdist. An expression of the
+    option `-k` with the former end of an id, which pytest cannot parse, is an error, too.
     """
+    expression = session.config.getoption("keyword")
+    for name in session.run.settings.targets:
+        if f"@{name}" in expression:
+            raise pytest.UsageError(
+                f"-k {expression!r}: the ids of items no longer end in @{name}; the brackets hold target={name}. "
+                f'Select the target with `-k {name}` or `-m "fairness(target={name!r})"`.'
+            )
     for argument in session.config.args:
         file, colons, name = argument.partition("::")
         path = (session.config.invocation_params.dir / file).resolve()
@@ -344,11 +352,13 @@ def require_ids(session: FairnessSession) -> None:
             judged = next(
                 (f": the item {item.id} measures its number" for item in items if name in item.stands_for), ""
             )
+            if (current := current_id(name)) != name and current in ids:
+                judged = f": the name of the target is inside the brackets now. Write {current!r}."
             raise pytest.UsageError(f"{file} has no item {name!r}{judged or _unknown_item_hint(name, ids)}")
 
 
 def items_of_id(session: FairnessSession, path: Path, name: str) -> list[ProbeItem]:
-    """Return the items of a probe file that have this id, which may end with a target's name."""
+    """Return the items of a probe file that have this id, which may hold a target's name."""
     return [item for item in _all_items(session, session.run.load(path)) if item.id == name]
 
 

@@ -1,9 +1,8 @@
-"""Terminal output of a run: progress line, guarded output, ids of items, merged errors."""
+"""Terminal output of a run: progress line, guarded output, merged errors."""
 
 from __future__ import annotations
 
 import copy
-import dataclasses
 import threading
 import time
 from collections import deque
@@ -15,7 +14,6 @@ import pytest
 
 # Private classes, as in pytest's own doctest items: no public class shows an error without a traceback.
 from _pytest._code.code import ReprFileLocation, TerminalRepr
-from _pytest.junitxml import xml_key
 
 from pytest_fairness.reports.formatting import without_commands, without_controls
 
@@ -207,34 +205,6 @@ def _can_write_symbols(file: Any) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-# Display of item ids that do not end in a bracket (`svm[race=Black]@small`) in pytest's summary and JUnit files.
-#
-# From version 9.2 on, pytest parses node ids: it treats all text after the first bracket as parameters and adds a
-# closing bracket to that text.
-
-
-def keep_names_in_summary(config: pytest.Config) -> None:
-    """Make pytest's summary show item ids unchanged; pytest adds a bracket to an id that does not end in one."""
-    shown = config.cwd_relative_nodeid
-
-    def unchanged(nodeid: Any) -> Any:
-        relative = shown(nodeid)
-        if getattr(relative, "params", None) is None or str(nodeid).endswith("]"):
-            return relative
-        *names, last = relative.names
-        return dataclasses.replace(relative, names=(*names, f"{last}[{relative.params}"), params=None)
-
-    config.cwd_relative_nodeid = unchanged  # type: ignore[method-assign] # pytest has no hook for this
-
-
-def keep_name_in_junit(config: pytest.Config, report: pytest.TestReport) -> None:
-    """Make an item's id the name of its test case in the JUnit file; pytest would add a bracket at the end."""
-    xml = config.stash.get(xml_key, None)
-    if xml is not None and not report.nodeid.endswith("]"):
-        names, bracket, values = report.nodeid.partition("[")
-        xml.node_reporter(report).add_attribute("name", names.rpartition("::")[2] + bracket + values)
 
 
 # Merging of identical errors in pytest's summary: an error of several items is shown once, with the number of items.

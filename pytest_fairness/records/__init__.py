@@ -64,7 +64,11 @@ from pytest_fairness.records.results import (
     Size,
     Verdict,
     VerdictName,
+    current_id,
+    item_id,
     outcome_of,
+    target_name,
+    without_target,
 )
 
 __all__ = [
@@ -112,15 +116,19 @@ __all__ = [
     "Verdict",
     "VerdictName",
     "calls_in",
+    "current_id",
     "is_block",
     "is_thought",
+    "item_id",
     "json_text",
     "json_value",
     "outcome_of",
     "reply_in",
     "reply_of",
+    "target_name",
     "thoughts_of",
     "unknown_keys",
     "with_thoughts",
     "without_nonfinite",
+    "without_target",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -637,3 +638,39 @@ class Effect:
         """Return the effect as plain JSON, with `null` for non-finite numbers."""
         plain: dict[str, Json] = without_nonfinite({**asdict(self), "size": self.size and self.size.value})
         return plain
+
+
+# Ids of items: `jsd[race=Black]`, with a named target `jsd[race=Black,target=small]`, or `jsd[target=small]`.
+
+_TARGET = re.compile(r"[\[,]target=([^\[\],=]+)\]$")
+
+
+def item_id(audit: str, subject: str | None, target: str | None = None) -> str:
+    """Return the id of an item, from the audit's name, the text for its subject, and the name of its target."""
+    parts = [*([] if subject is None else [subject]), *([] if target is None else [f"target={target}"])]
+    return f"{audit}[{','.join(parts)}]" if parts else audit
+
+
+def current_id(item: str) -> str:
+    """Return an id in its current form; until 0.2, the name of the target followed the brackets: `jsd[…]@small`."""
+    head, _, target = item.rpartition("@")
+    if not head or "]" in target:  # an `@` inside the brackets belongs to a label
+        return item
+    audit, bracket, subject = head.partition("[")
+    return item_id(audit, subject.removesuffix("]") if bracket else None, target)
+
+
+def target_name(item: str, labels: Mapping[str, Json]) -> str | None:
+    """Return the name of the target in an item's id; `None` if the id has no target's name.
+
+    The item's labels are needed, because a probe may have groups that are named `target`.
+    """
+    match = _TARGET.search(item)
+    if match is None or (labels.get("target") == match[1] and item.count("target=") == 1):
+        return None
+    return match[1]
+
+
+def without_target(item: str, name: str) -> str:
+    """Return the id of an item without the name of its target."""
+    return item.removesuffix(f"[target={name}]").replace(f",target={name}]", "]")

@@ -21,6 +21,7 @@ from pytest_fairness.records import (
     Listing,
     Quote,
     RowsWithoutGroup,
+    target_name,
     without_nonfinite,
 )
 from pytest_fairness.reports.charts import as_float
@@ -31,7 +32,6 @@ from pytest_fairness.reports.report_items import (
     answer_status,
     group_names,
     mappings_in,
-    target_name,
     unmarked_label,
 )
 
@@ -138,7 +138,9 @@ def _item(result: ItemResult) -> dict[str, Json]:
 
 
 def _by_target(results: Sequence[ItemResult], targets: Mapping[str, str]) -> dict[str, Json]:
-    by_name = {name: [result for result in results if target_name(result.id) == name] for name in targets}
+    by_name = {
+        name: [result for result in results if target_name(result.id, result.labels) == name] for name in targets
+    }
     return {
         name: {
             "target": targets[name],
@@ -544,7 +546,7 @@ def on_shared_changes(results: Sequence[ItemResult], *, fails: bool) -> list[Run
     """
     texts: dict[tuple[str, str, str], str] = {}
     for result in results:
-        target = result.id.partition("@")[2]
+        target = target_name(result.id, result.labels) or ""
         for change in result.comparison.shared_changes if result.comparison is not None else ():
             place = f"{result.probe}@{target}" if target else result.probe
             texts.setdefault(

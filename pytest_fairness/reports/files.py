@@ -12,7 +12,7 @@ from typing import Literal
 
 from pytest_fairness import extensions
 from pytest_fairness.errors import FairnessError, counted
-from pytest_fairness.records import Interval, Json, VerdictName
+from pytest_fairness.records import Interval, Json, VerdictName, current_id
 from pytest_fairness.reports import markdown
 from pytest_fairness.reports.document import explanation_of
 from pytest_fairness.reports.formatting import cut_middle, number, printable, signed, text_table, with_interval
@@ -236,7 +236,7 @@ class RunComparison:
 def compare(old: Mapping[str, Json], new: Mapping[str, Json]) -> RunComparison:
     """Return the comparison of two report documents, whose items are matched by probe and id."""
     old_items, new_items = (
-        {(item["probe"], item["id"]): item for item in document["items"]} for document in (old, new)
+        {(item["probe"], current_id(item["id"])): item for item in document["items"]} for document in (old, new)
     )
     items = [_change(*key, old_items.get(key), new_items.get(key)) for key in sorted({*old_items, *new_items})]
     facts: list[tuple[str, Json, Json]] = [

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pytest_fairness.errors import counted
-from pytest_fairness.records import Json, Size, VerdictName, outcome_of
+from pytest_fairness.records import Json, Size, VerdictName, outcome_of, target_name, without_target
 from pytest_fairness.reports.formatting import cut, number, printable, signed
 
 # Functions that read and sort the items of the report document.
@@ -204,13 +204,6 @@ def is_tolerated_worsening(item: Item) -> bool:
     return bool(item["verdict"] == VerdictName.PASS and change and change.get("significant") and change["value"] > 0)
 
 
-def target_name(name: str) -> str | None:
-    """Return the target's name at the end of an item id; `None` if the id has no target's name."""
-    head, at, target = name.rpartition("@")
-    # An `@` inside brackets belongs to a label.
-    return target if head and at and "]" not in target else None
-
-
 def group_names(item: Item) -> tuple[str, str]:
     """Return the names of the marked and the unmarked group; an unknown name is `the marked group` or `UNMARKED`."""
     groups: Sequence[str] = list(item["n"]) or list(item["missing"])
@@ -364,8 +357,8 @@ def items_by_target(document: Mapping[str, Json]) -> tuple[list[str], list[tuple
     names: list[str] = list(document["summary"].get("by_target", ()))
     rows: defaultdict[tuple[str, str], dict[str, Item]] = defaultdict(dict)
     for item in document["items"]:
-        if (name := target_name(item["id"])) in names:
-            rows[item["probe"], item["id"].removesuffix(f"@{name}")][str(name)] = item
+        if (name := target_name(item["id"], item["labels"])) is not None and name in names:
+            rows[item["probe"], without_target(item["id"], name)][name] = item
     several = len({probe for probe, _ in rows}) > 1
     return names, [(f"{probe} {name}" if several else name, rows[probe, name]) for probe, name in sorted(rows)]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 
 from pytest_fairness.errors import counted
-from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.records import Json, VerdictName, target_name
 from pytest_fairness.reports import formatting, report_items, terminal_items
 from pytest_fairness.reports.document import reused_age, reused_answers, texts_of_notes
 from pytest_fairness.reports.findings import accept_command, finding, narrowed
@@ -254,7 +254,7 @@ def other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[s
     by_name = document["summary"].get("by_target", {})
     others = set()
     for item in items:
-        name, baseline = report_items.target_name(item["id"]), item["baseline"]
+        name, baseline = target_name(item["id"], item["labels"]), item["baseline"]
         current = by_name[name]["target"] if name in by_name else document["target"]
         # A run of several files of answers has their names as its target.
         if baseline and baseline["target"] not in (current, *current.split(", ")):

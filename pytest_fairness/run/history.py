@@ -22,8 +22,20 @@ from pytest_fairness.options import MAX_TRIALS, RunSettings
 from pytest_fairness.probes import Probe
 from pytest_fairness.probes.conversations import TURN
 from pytest_fairness.probes.shared_keys import max_trials
-from pytest_fairness.records import Answer, Json, Message, Prompt, Request, Response, VerdictName, calls_in
-from pytest_fairness.reports.report_items import status, target_name
+from pytest_fairness.records import (
+    Answer,
+    Json,
+    Message,
+    Prompt,
+    Request,
+    Response,
+    VerdictName,
+    calls_in,
+    current_id,
+    target_name,
+    without_target,
+)
+from pytest_fairness.reports.report_items import status
 from pytest_fairness.reports.tables import DataTable, word_table
 from pytest_fairness.run.items import items_of, words_of
 from pytest_fairness.run.run import Run
@@ -134,6 +146,7 @@ class History:
         for (text,) in self.database.execute(f"SELECT run FROM history ORDER BY sequence {order}"):  # noqa: S608 - one of two constants
             with self.database.decoding_errors():
                 run: dict[str, Json] = json.loads(text)
+                run["items"] = [{**item, "id": current_id(item["id"])} for item in run["items"]]
             yield run
 
     @in_transaction
@@ -305,8 +318,9 @@ def words_of_run(document: Mapping[str, Json], settings: RunSettings) -> DataTab
             known = {item.id: item for item in items_of(probe)}
             answers = _answers(run, probe, target, document.get("trials"))
         for item in items:
-            name = target_name(item["id"])
-            found = known.get(item["id"] if name is None else item["id"].removesuffix(f"@{name}"))
+            own = current_id(item["id"])
+            name = target_name(own, item["labels"])
+            found = known.get(own if name is None else without_target(own, name))
             if found is None:
                 raise FairnessError(
                     f"{path}: the probe has no item {item['id']} any more. Run `pytest --fairness` again."

@@ -45,6 +45,7 @@ from pytest_fairness.records import (
     Verdict,
     VerdictName,
     reply_in,
+    without_target,
 )
 from pytest_fairness.reports.document import explanation_of
 from pytest_fairness.resources import Recent
@@ -642,8 +643,10 @@ def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root
         if file is not None and _value_changed(change) and (place < MOST_CHANGES or _needs_answers(change)):
             if file not in items:
                 items[file] = _items(root / file, root)
-            # The id in the baseline may end with the name of a target.
-            item = items[file].get(change.id) or items[file].get(change.id.rpartition("@")[0])
+            # The id in the baseline may hold the name of a target.
+            item = items[file].get(change.id) or items[file].get(
+                without_target(change.id, change.baseline.rpartition("@")[2])
+            )
             found.append(change if item is None else _with_comparison(change, item, old, new))
         else:
             found.append(change)

@@ -108,8 +108,8 @@ def test_a_run_with_named_targets_has_the_words_of_each(project: Project, monkey
     monkeypatch.chdir(project.path)
     assert main(["export", "--words", "words.csv"]) == 0
     found = rows(project.path / "words.csv")
-    assert {row["item"] for row in found if row["word"] == "fountain"} == {"jsd[name=Kim]@two"}
-    assert {row["item"] for row in found} == {"jsd[name=Kim]@one", "jsd[name=Kim]@two"}
+    assert {row["item"] for row in found if row["word"] == "fountain"} == {"jsd[name=Kim,target=two]"}
+    assert {row["item"] for row in found} == {"jsd[name=Kim,target=one]", "jsd[name=Kim,target=two]"}
 
 
 def test_the_words_of_a_run_can_be_those_of_one_version_of_the_target(

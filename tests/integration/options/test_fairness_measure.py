@@ -81,10 +81,10 @@ def test_several_targets_are_measured_beside_each_other(project: Project) -> Non
         project, "--fairness-target", "a=python:app:polite", "--fairness-target", "b=python:app:biased", target=None
     )
     assert {name: item["effect"]["size"] for name, item in found.items()} == {
-        f"{KIM}@a": "none",
-        f"{KIM}@b": "large",
-        f"{LOU}@a": "none",
-        f"{LOU}@b": "none",
+        f"{KIM[:-1]},target=a]": "none",
+        f"{KIM[:-1]},target=b]": "large",
+        f"{LOU[:-1]},target=a]": "none",
+        f"{LOU[:-1]},target=b]": "none",
     }
 
 

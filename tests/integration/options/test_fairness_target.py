@@ -88,8 +88,8 @@ def test_an_id_without_the_name_of_one_of_several_targets_is_an_error_with_the_i
     project.probe()
     result = project.run("--fairness", *SEVERAL, f"probes/gifts.yaml::{KIM}", *workers, target=None)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert f"probes/gifts.yaml has no item {KIM!r}: did you mean '{KIM}@" in result.stderr.str()
-    assert f"{KIM}@one, {KIM}@two, {LOU}@one" in result.stderr.str()
+    assert f"probes/gifts.yaml has no item {KIM!r}: did you mean '{KIM[:-1]},target=" in result.stderr.str()
+    assert f"{KIM[:-1]},target=one], {KIM[:-1]},target=two], {LOU[:-1]},target=one]" in result.stderr.str()
     assert not project.calls()
 
 
@@ -174,16 +174,17 @@ BOTH = ("--fairness-target", "kind=python:app:polite", "--fairness-target", "rud
 
 
 def of(target: str, *ids: str) -> list[str]:
-    return [f"{name}@{target}" for name in ids]
+    return [f"{name[:-1]},target={target}]" for name in ids]
 
 
 def test_several_targets_are_audited_side_by_side(project: Project) -> None:
     project.probe()
     report = project.report(*BOTH, target=None)
     assert {item["id"]: item["verdict"] for item in report["items"]} == {
-        f"{KIM}@kind": "pass", f"{LOU}@kind": "pass", f"{KIM}@rude": "over-limit", f"{LOU}@rude": "pass",
-    }  # fmt: skip
-    assert {item["nodeid"] for item in report["items"]} >= {f"probes/gifts.yaml::{KIM}@rude"}
+        **dict.fromkeys(of("kind", KIM, LOU), "pass"),
+        **dict(zip(of("rude", KIM, LOU), ("over-limit", "pass"), strict=True)),
+    }
+    assert {item["nodeid"] for item in report["items"]} >= {f"probes/gifts.yaml::{KIM[:-1]},target=rude]"}
     assert {item["probe"] for item in report["items"]} == {"gifts"}
     assert [item["labels"] for item in report["items"]] == [{"name": "Kim"}] * 2 + [{"name": "Lou"}] * 2
     assert report["target"] == "kind=python:app:polite, rude=python:app:biased"
@@ -223,24 +224,77 @@ def test_each_has_a_baseline_of_its_own(project: Project) -> None:
     assert result.parseoutcomes() == {"no": 4}, "no-baseline"
     shown = " ".join(result.stdout.str().replace("\\\n", " ").split())
     assert "pytest --fairness-rebaseline --fairness-target kind=python:app:polite --fairness-target rude=" in shown
-    assert f"'probes/gifts.yaml::{KIM}@kind'" in shown
-    result = project.run("--fairness-rebaseline", *BOTH, f"probes/gifts.yaml::{KIM}@rude", target=None)
+    assert f"'probes/gifts.yaml::{KIM[:-1]},target=kind]'" in shown
+    result = project.run("--fairness-rebaseline", *BOTH, f"probes/gifts.yaml::{KIM[:-1]},target=rude]", target=None)
     assert result.ret == 0
-    assert says(result, f"new baselines of gifts@rude: {KIM}@rude: none -> 1")
+    assert says(result, f"new baselines of gifts@rude: {KIM[:-1]},target=rude]: none -> 1")
     assert sorted(path.name for path in (project.path / "baselines").iterdir()) == [
         "gifts@rude.json",
         "gifts@rude.responses.jsonl.gz",
     ]
     project.run("--fairness-rebaseline", *BOTH, target=None)
     assert set(project.read("baselines/gifts@kind.json")["items"]) == set(of("kind", KIM, LOU))
-    assert project.read("baselines/gifts@rude.json")["items"][f"{KIM}@rude"]["target"] == "python:app:biased"
-    assert project.verdicts(*BOTH, target=None)[f"{KIM}@rude"] == "inconclusive"
+    assert (
+        project.read("baselines/gifts@rude.json")["items"][f"{KIM[:-1]},target=rude]"]["target"] == "python:app:biased"
+    )
+    assert project.verdicts(*BOTH, target=None)[f"{KIM[:-1]},target=rude]"] == "inconclusive"
     swapped = ("--fairness-target", "rude=python:app:polite", "--fairness-target", "kind=python:app:biased")
     result = project.run("--fairness", *swapped, target=None)
-    assert f"FAILED probes/gifts.yaml::{KIM}@kind - " in result.stdout.str()
+    assert f"FAILED probes/gifts.yaml::{KIM[:-1]},target=kind] - " in result.stdout.str()
     assert says(result, "the baseline of @kind was measured with python:app:polite on ")
     project.probe(text=PROBE.replace("[Kim, Lou]", "[Kim]"))
-    assert says(project.run("--fairness", *BOTH, target=None), f"that belong to no item of the probe: {LOU}@kind")
+    assert says(
+        project.run("--fairness", *BOTH, target=None), f"that belong to no item of the probe: {LOU[:-1]},target=kind]"
+    )
+
+
+def test_a_baseline_with_former_ids_is_read_and_written_anew(project: Project) -> None:
+    project.probe(text=PROBE.replace("{limit: 0.5, gate: point}", "{}"))
+    project.run("--fairness-rebaseline", *BOTH, target=None)
+    path = project.path / "baselines/gifts@rude.json"
+    current = path.read_text("utf-8")
+    former = re.sub(r",target=rude\]", "]@rude", current)
+    assert former.count("]@rude") == 2
+    path.write_text(former, "utf-8")
+    items = project.report(*BOTH, target=None)["items"]
+    assert {item["change"]["value"] for item in items} == {0}
+    project.run("--fairness-rebaseline", *BOTH, f"probes/gifts.yaml::{KIM[:-1]},target=rude]", target=None)
+    assert set(project.read("baselines/gifts@rude.json")["items"]) == set(of("rude", KIM, LOU))
+    assert path.read_text("utf-8") == current
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            (f"probes/gifts.yaml::{KIM}@rude",),
+            f"no item '{KIM}@rude': the name of the target is inside the brackets",
+        ),
+        (("-k", "Kim and @rude"), "-k 'Kim and @rude': the ids of items no longer end in @rude"),
+    ],
+    ids=["node id", "-k"],
+)
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "a worker"])
+def test_a_former_id_is_an_error_with_the_current_one(
+    project: Project, arguments: tuple[str, ...], said: str, workers: tuple[str, ...]
+) -> None:
+    project.probe()
+    result = project.run("--fairness", *BOTH, *arguments, *workers, target=None)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert said in result.stderr.str()
+    assert "target=" in result.stderr.str()
+
+
+def test_an_audit_of_the_whole_probe_has_the_target_alone_in_its_id(project: Project) -> None:
+    project.probe(
+        "probes/songs.yaml",
+        "kind: recommendation\nprompt: I am {value} fan of {entity}. Name {k} songs.\nentities: [Mozart, Bach]\n"
+        "attributes: {age: [a young, an old]}\nk: 3\naudits: {uncertainty: {repeats: 2, attributes: [age]}}\n",
+    )
+    arguments = ("--collect-only", "-q", "probes/songs.yaml::uncertainty[target=kind]")
+    result = project.run("--fairness", *BOTH, *arguments, target=None)
+    assert "probes/songs.yaml::uncertainty[target=kind]" in result.outlines
+    assert len([line for line in result.outlines if "::" in line]) == 1
 
 
 @pytest.mark.parametrize(
@@ -250,7 +304,7 @@ def test_each_has_a_baseline_of_its_own(project: Project) -> None:
         (("-k", "Lou and not rude"), of("kind", LOU)),
         (("-m", "fairness(target='rude')"), of("rude", KIM, LOU)),
         (("-m", "fairness and not fairness(target='rude')"), of("kind", KIM, LOU)),
-        ((f"probes/gifts.yaml::{LOU}@kind",), of("kind", LOU)),
+        ((f"probes/gifts.yaml::{LOU[:-1]},target=kind]",), of("kind", LOU)),
     ],
 )
 def test_items_of_one_target_are_selected(project: Project, arguments: tuple[str, ...], selected: list[str]) -> None:
@@ -271,7 +325,7 @@ def test_workers_agree_and_share(project: Project) -> None:
     written = ("--fairness-report", "report.json", "--junitxml", "junit.xml")
     result = project.run("--fairness", *BOTH, "-n", "2", *written, target=None)
     result.assert_outcomes(passed=3, failed=1)
-    assert f"FAILED probes/gifts.yaml::{KIM}@rude - " in result.stdout.str()
+    assert f"FAILED probes/gifts.yaml::{KIM[:-1]},target=rude] - " in result.stdout.str()
     assert names_in_junit(project) == {*of("kind", KIM, LOU), *of("rude", KIM, LOU)}
     assert len(project.calls()) == 60
     assert project.read("report.json")["requests"]["planned"] == 60
@@ -280,11 +334,11 @@ def test_workers_agree_and_share(project: Project) -> None:
 def test_other_plugins_know_the_items_by_their_ids(project: Project) -> None:
     project.probe()
     result = project.run("--fairness", *BOTH, "--junitxml", "junit.xml", target=None)
-    assert f"FAILED probes/gifts.yaml::{KIM}@rude - " in result.stdout.str()
+    assert f"FAILED probes/gifts.yaml::{KIM[:-1]},target=rude] - " in result.stdout.str()
     assert names_in_junit(project) == {*of("kind", KIM, LOU), *of("rude", KIM, LOU)}
     result = project.run("--fairness", *BOTH, "--lf", "-v", target=None)
     result.assert_outcomes(failed=1)
-    assert shows(result, f"probes/gifts.yaml::{KIM}@rude FAILED")
+    assert shows(result, f"probes/gifts.yaml::{KIM[:-1]},target=rude] FAILED")
     result = project.run("--fairness", "--lf", *BOTH[:2], "--fairness-target", "rude=python:app:polite", target=None)
     result.assert_outcomes(passed=1)
 
@@ -292,9 +346,9 @@ def test_other_plugins_know_the_items_by_their_ids(project: Project) -> None:
 def test_several_lines_of_the_ini_and_of_the_environment(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     project.probe()
     project.write("pytest.ini", ini(fairness_target="\n  kind = python:app:polite\n  rude=python:app:biased"))
-    assert project.verdicts(target=None)[f"{KIM}@rude"] == "over-limit"
+    assert project.verdicts(target=None)[f"{KIM[:-1]},target=rude]"] == "over-limit"
     monkeypatch.setenv("PYTEST_FAIRNESS_TARGET", "one=python:app:polite")
-    assert project.verdicts(target=None) == {f"{KIM}@one": "pass", f"{LOU}@one": "pass"}
+    assert project.verdicts(target=None) == {f"{KIM[:-1]},target=one]": "pass", f"{LOU[:-1]},target=one]": "pass"}
     assert project.verdicts(target="python:app:polite") == {KIM: "pass", LOU: "pass"}
 
 
@@ -321,7 +375,7 @@ def test_two_names_of_one_target_share_its_answers(project: Project) -> None:
     both = ("--fairness-target", "a=python:app:biased", "--fairness-target", "b=python:app:biased")
     report = project.report(*both, target=None)
     values = {item["id"]: item["value"] for item in report["items"]}
-    assert values[f"{KIM}@a"] == values[f"{KIM}@b"] == 1
+    assert values[f"{KIM[:-1]},target=a]"] == values[f"{KIM[:-1]},target=b]"] == 1
     assert len(project.calls()) == 30
 
 
@@ -380,8 +434,8 @@ def test_python_tests_that_ask_run_for_each(project: Project) -> None:
     assert shows(result, "test_own.py::test_client[@kind] PASSED")
     report = project.read("report.json")
     assert {item["id"]: item["verdict"] for item in report["items"]} == {
-        "refusals[name=Kim]@kind": "pass",
-        "refusals[name=Kim]@rude": "over-limit",
+        "refusals[name=Kim,target=kind]": "pass",
+        "refusals[name=Kim,target=rude]": "over-limit",
     }
     project.run("--fairness-rebaseline", "-m", "fairness(target='kind')", *BOTH, target=None)
     assert (project.path / "baselines/own@kind.json").exists()
@@ -404,6 +458,6 @@ def test_runs_of_several_targets_are_compared_and_remembered(
     project.run("--fairness", "--fairness-report", "new.json", *worse, target=None)
     capsys.readouterr()
     assert main(["compare", "old.json", "new.json"]) == 0
-    assert f"{KIM}@kind" in capsys.readouterr().out
+    assert f"{KIM[:-1]},target=kind]" in capsys.readouterr().out
     assert main(["history"]) == 0
-    assert f"{KIM}@rude" in capsys.readouterr().out
+    assert f"{KIM[:-1]},target=rude]" in capsys.readouterr().out

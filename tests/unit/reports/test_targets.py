@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft7Validator
 
+from pytest_fairness.records import current_id, item_id, target_name, without_target
 from pytest_fairness.reports import files, markdown, report_items, terminal
 from pytest_fairness.reports.document import report_document
 from pytest_fairness.reports.formatting import width_of
-from pytest_fairness.reports.report_items import target_name
 from tests.support.results import result
 
 NAMES = [f"model-{number}" for number in range(6)]
@@ -20,7 +20,7 @@ NAMES = [f"model-{number}" for number in range(6)]
 
 def report(names: list[str], **more: Any) -> dict[str, Any]:
     items = [
-        replace(found, id=f"{found.id}@{name}", nodeid=f"{found.nodeid}@{name}", **more)
+        replace(found, id=f"{found.id[:-1]},target={name}]", nodeid=f"{found.nodeid[:-1]},target={name}]", **more)
         for name in names
         for found in (result(value="Black"), result(value="Asian"))
     ]
@@ -29,18 +29,41 @@ def report(names: list[str], **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("name", "target"),
+    ("item", "labels", "target"),
     [
-        ("jsd[race=Black]@small", "small"),
-        ("uncertainty@small", "small"),
-        ("jsd[race=Black]", None),
-        ("jsd[name=a@b]", None),
-        ("jsd[name=a@b]@c", "c"),
-        ("@small", None),
+        (item_id("jsd", "race=Black", "small"), {"race": "Black"}, "small"),
+        (item_id("uncertainty", None, "small"), {}, "small"),
+        (item_id("jsd", "race=Black"), {"race": "Black"}, None),
+        (item_id("uncertainty", None), {}, None),
+        (item_id("jsd", "name=a@b"), {"name": "a@b"}, None),
+        (item_id("jsd", "target=men"), {"target": "men"}, None),
+        (item_id("jsd", "target=men", "men"), {"target": "men"}, "men"),
+        (item_id("jsd", "target=men", "small"), {"target": "men"}, "small"),
     ],
 )
-def test_the_target_name_is_read_from_the_item_id(name: str, target: str | None) -> None:
-    assert target_name(name) == target
+def test_the_target_name_is_read_from_the_item_id(item: str, labels: dict[str, str], target: str | None) -> None:
+    assert target_name(item, labels) == target
+
+
+@pytest.mark.parametrize(
+    ("former", "current"),
+    [
+        ("jsd[race=Black]@small", "jsd[race=Black,target=small]"),
+        ("uncertainty@small", "uncertainty[target=small]"),
+        ("jsd[name=a@b]@c", "jsd[name=a@b,target=c]"),
+        ("jsd[name=a@b]", "jsd[name=a@b]"),
+        ("jsd[race=Black,target=small]", "jsd[race=Black,target=small]"),
+        ("@small", "@small"),
+    ],
+)
+def test_a_former_id_is_read_as_the_current_one(former: str, current: str) -> None:
+    assert current_id(former) == current
+
+
+@pytest.mark.parametrize("item", ["jsd[race=Black]", "uncertainty", "jsd[target=small]"])
+def test_the_name_of_the_target_can_be_taken_off(item: str) -> None:
+    audit, _, subject = item.removesuffix("]").partition("[")
+    assert without_target(item_id(audit, subject or None, "small"), "small") == item
 
 
 def test_the_document_matches_the_schema_and_counts_by_target() -> None:
@@ -62,8 +85,8 @@ def test_the_table_has_a_row_per_item_and_a_column_per_target() -> None:
     assert names == ["a", "b"]
     assert [title for title, _ in rows] == ["jsd[race=Asian]", "jsd[race=Black]"]
     assert {name: item["id"] for name, item in rows[0][1].items()} == {
-        "a": "jsd[race=Asian]@a",
-        "b": "jsd[race=Asian]@b",
+        "a": "jsd[race=Asian,target=a]",
+        "b": "jsd[race=Asian,target=b]",
     }
 
 

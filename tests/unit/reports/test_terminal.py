@@ -466,7 +466,7 @@ def test_printable_text_is_on_one_line_and_escaped() -> None:
     ("names", "width", "shown"),
     [
         (["jsd[race=Black]"], 15, ["jsd[race=Black]"]),
-        (["jsd[race=Black]", "svm[a=b,c=d]@fast"], 14, ["jsd[Black]", "svm[b,d]@fast"]),
+        (["jsd[race=Black]", "svm[a=b,c=d,target=fast]"], 14, ["jsd[Black]", "svm[b,d,fast]"]),
         (["products::jsd[race=Black]"], 17, ["prod…::jsd[Black]"]),
         (["products jsd[race=Middle Eastern]"], 18, ["pro… jsd[Midd…ern]"]),
         (["refusals"], 6, ["re…als"]),
