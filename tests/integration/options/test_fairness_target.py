@@ -258,7 +258,7 @@ def test_a_baseline_with_former_ids_is_read_and_written_anew(project: Project) -
     path.write_text(former, "utf-8")
     items = project.report(*BOTH, target=None)["items"]
     assert {item["change"]["value"] for item in items} == {0}
-    project.run("--fairness-rebaseline", *BOTH, f"probes/gifts.yaml::{KIM[:-1]},target=rude]", target=None)
+    project.run("--fairness-rebaseline", *BOTH, target=None)
     assert set(project.read("baselines/gifts@rude.json")["items"]) == set(of("rude", KIM, LOU))
     assert path.read_text("utf-8") == current
 
@@ -288,7 +288,8 @@ def test_a_former_id_is_an_error_with_the_current_one(
 def test_an_audit_of_the_whole_probe_has_the_target_alone_in_its_id(project: Project) -> None:
     project.probe(
         "probes/songs.yaml",
-        "kind: recommendation\nprompt: I am {value} fan of {entity}. Name {k} songs.\nentities: [Mozart, Bach]\n"
+        "kind: recommendation\nprompt: I am {value} fan of {entity}. Name {k} songs.\n"
+        "neutral: I am a fan of {entity}. Name {k} songs.\nentities: [Mozart, Bach]\n"
         "attributes: {age: [a young, an old]}\nk: 3\naudits: {uncertainty: {repeats: 2, attributes: [age]}}\n",
     )
     arguments = ("--collect-only", "-q", "probes/songs.yaml::uncertainty[target=kind]")
