@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from pytest_fairness.pytest_integration.fixtures import CorpusGenerator, FairnessCheck, LlmClient
-    from pytest_fairness.pytest_integration.session import FairnessSession
+    from pytest_fairness.pytest_integration.planning import AuditSession
 
 
 SESSION = "fairness-session"
@@ -93,10 +93,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def fairness_target(request: pytest.FixtureRequest) -> Any:
     """Return the target; a conftest may override the fixture to return a function from a prompt to a text."""
-    session = _session(request.config, "fairness_target")
-    from pytest_fairness.pytest_integration.planning import configured_target
-
-    return configured_target(session, getattr(request, "param", None))
+    return _session(request.config, "fairness_target").configured_target(getattr(request, "param", None))
 
 
 @pytest.fixture
@@ -130,8 +127,8 @@ def fairness_check(request: pytest.FixtureRequest) -> FairnessCheck:
     return FairnessCheck(session, request)
 
 
-def _session(config: pytest.Config, fixture: str) -> FairnessSession:
-    session: FairnessSession | None = config.pluginmanager.get_plugin(SESSION)
+def _session(config: pytest.Config, fixture: str) -> AuditSession:
+    session: AuditSession | None = config.pluginmanager.get_plugin(SESSION)
     if session is None:
         pytest.skip(f"the fixture {fixture} works only with --fairness")
     return session

@@ -17,15 +17,13 @@ from pytest_fairness.audits.confounding import CONSTANT_ANSWERS
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.probes.generation import GenerationProbe
 from pytest_fairness.pytest_integration.items import KIND, audit_settings, check, generation_probe
-from pytest_fairness.pytest_integration.planning import target_name_of, target_of_python_test
+from pytest_fairness.pytest_integration.planning import AuditSession, target_name_of
 from pytest_fairness.records import Answer, Json, Request, Response, Sampling, Status, Verdict
 from pytest_fairness.reports.tables import Column, DataTable, Row
 from pytest_fairness.run import MAX_ALPHA, ItemMeasurement, ProbeItem, items_of, read_all
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from pytest_fairness.pytest_integration.session import FairnessSession
 
 
 # Fixture `corpus_generator`, and the corpora of texts that it generates.
@@ -88,9 +86,9 @@ class CorpusGenerator:
         ...     fairness_check("letters", corpus.refusals("name", "Kelly"), limit=0.2)
     """
 
-    def __init__(self, session: FairnessSession, request: pytest.FixtureRequest) -> None:
+    def __init__(self, session: AuditSession, request: pytest.FixtureRequest) -> None:
         self._session = session
-        self._target = target_of_python_test(session, request)
+        self._target = session.target_of_python_test(request)
         self._name = target_name_of(request.node)
 
     @with_usage('corpus_generator("Write to {name}.", axes={"name": {"unmarked": "Joseph", "marked": ["Kelly"]}})')
@@ -168,7 +166,7 @@ class Corpus:
         ...     measured.words().write("words.csv")
     """
 
-    _session: FairnessSession = field(repr=False)
+    _session: AuditSession = field(repr=False)
     _probe: GenerationProbe = field(repr=False)
     _target: str
     _name: str | None
@@ -378,7 +376,7 @@ class FairnessCheck:
         ...     fairness_check("tone", rows, unmarked="Joseph", tolerance=0.05)
     """
 
-    def __init__(self, session: FairnessSession, request: pytest.FixtureRequest) -> None:
+    def __init__(self, session: AuditSession, request: pytest.FixtureRequest) -> None:
         self._session = session
         self._item = request.node
 
@@ -470,9 +468,9 @@ class LlmClient:
         ...         assert "Joseph" in response.text
     """
 
-    def __init__(self, session: FairnessSession, request: pytest.FixtureRequest) -> None:
+    def __init__(self, session: AuditSession, request: pytest.FixtureRequest) -> None:
         self._session = session
-        self._target = target_of_python_test(session, request)
+        self._target = session.target_of_python_test(request)
 
     @with_usage('llm_client.complete("Greet Joseph.", trials=3)')
     def complete(

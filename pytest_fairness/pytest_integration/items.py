@@ -33,10 +33,10 @@ from pytest_fairness.pytest_integration.item_results import (
 )
 from pytest_fairness.pytest_integration.planning import (
     PROBE_ITEM,
+    AuditSession,
     is_overridden,
     may_be_overridden,
     shown_path,
-    target_of,
     unrepeated_id,
     uses_default_target,
 )
@@ -59,8 +59,6 @@ from pytest_fairness.run.run import EarlierResult
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr, TracebackStyle
 
-    from pytest_fairness.pytest_integration.session import FairnessSession
-
 
 # Collector of a probe file, and its test items.
 
@@ -80,7 +78,7 @@ UNUSABLE_MARKS = {
 class ProbeFile(pytest.File):
     """Collector of one probe file; it yields an item for each group (or other unit) of each audit."""
 
-    def __init__(self, *, fairness: FairnessSession, **kwargs: Any) -> None:
+    def __init__(self, *, fairness: AuditSession, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._fairness = fairness
 
@@ -158,7 +156,7 @@ class FairnessItem(pytest.Item):
         probe_item: ProbeItem,
         siblings: dict[str, bool],
         fixtures: FuncFixtureInfo,
-        fairness: FairnessSession,
+        fairness: AuditSession,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -198,7 +196,7 @@ class FairnessItem(pytest.Item):
             self._only_send()
         try:
             probe_item.models.require()
-            target = target_of(session, self)
+            target = session.target_of(self)
             if target is not None and not (session.measure_only or session.rebaseline):
                 self._measured = run.earlier_results.find(probe_item, target, unrepeated_id(self))
                 if self._measured is not None:
@@ -225,7 +223,7 @@ class FairnessItem(pytest.Item):
         Raises:
             FairnessError: a request failed.
         """
-        shard, target = self._fairness.run.settings.shard, target_of(self._fairness, self)
+        shard, target = self._fairness.run.settings.shard, self._fairness.target_of(self)
         reason = "no verdict: this run only submits requests in batches"
         if shard is not None:
             reason = f"no verdict: this run only sends the requests of shard {shard}"
@@ -322,7 +320,7 @@ SHOWN_IDS = 10
 """Maximum number of item ids in a message."""
 
 
-def require_ids(session: FairnessSession) -> None:
+def require_ids(session: AuditSession) -> None:
     """Raise `pytest.UsageError` if the command line names an item that its probe file does not have.
 
     pytest itself would say only that the item is not found, and nothing at all under pytest-xdist. An expression of the
@@ -357,18 +355,18 @@ def require_ids(session: FairnessSession) -> None:
             raise pytest.UsageError(f"{file} has no item {name!r}{judged or _unknown_item_hint(name, ids)}")
 
 
-def items_of_id(session: FairnessSession, path: Path, name: str) -> list[ProbeItem]:
+def items_of_id(session: AuditSession, path: Path, name: str) -> list[ProbeItem]:
     """Return the items of a probe file that have this id, which may hold a target's name."""
     return [item for item in _all_items(session, session.run.load(path)) if item.id == name]
 
 
-def _all_items(session: FairnessSession, probe: Probe) -> list[ProbeItem]:
+def _all_items(session: AuditSession, probe: Probe) -> list[ProbeItem]:
     """Return the items of a probe; if targets have names, also the items without a target's name in their ids."""
     unnamed = _items(session, probe, named=False) if session.run.settings.targets else ()
     return [*_items(session, probe, named=True), *unnamed]
 
 
-def _items(session: FairnessSession, probe: Probe, *, named: bool) -> list[ProbeItem]:
+def _items(session: AuditSession, probe: Probe, *, named: bool) -> list[ProbeItem]:
     """Return the items of a probe; if `named` is set, an item for each target that has a name."""
     items, targets = items_of(probe, session.run.settings.trials), session.run.settings.targets
     _require_groups(probe, items, session.config.rootpath)
@@ -417,7 +415,7 @@ FAILURES = pytest.StashKey[list[Unfair]]()
 
 
 def decide(
-    session: FairnessSession,
+    session: AuditSession,
     item: pytest.Item,
     measured: ItemMeasurement,
     compared: BaselineComparison,
@@ -460,7 +458,7 @@ def attach_error(item: FairnessItem, error: BaseException) -> None:
     attach(item, error_result(probe_item, error, item.nodeid).to_plain(), probe_item, file, siblings=item.siblings)
 
 
-def check(session: FairnessSession, item: pytest.Item, measured: ItemMeasurement) -> ItemResult:
+def check(session: AuditSession, item: pytest.Item, measured: ItemMeasurement) -> ItemResult:
     """Return the result of a measurement in a Python test; a failing verdict fails the test when the test ends.
 
     Raises:
@@ -496,7 +494,7 @@ def raise_failures(item: pytest.Item) -> None:
         )
 
 
-def _failure(session: FairnessSession, result: ItemResult) -> Unfair | None:
+def _failure(session: AuditSession, result: ItemResult) -> Unfair | None:
     """Return the exception for a verdict that fails a test; `None` for any other verdict."""
     failing = ["failed", "inconclusive"] if "inconclusive" in session.run.settings.fail_on else ["failed"]
     if result.verdict.name.outcome not in failing:
@@ -511,7 +509,7 @@ def _failure(session: FairnessSession, result: ItemResult) -> Unfair | None:
 
 
 def _accept(
-    session: FairnessSession, item: pytest.Item, nodeid: str, *, replay: bool = False, replaces: bool = True
+    session: AuditSession, item: pytest.Item, nodeid: str, *, replay: bool = False, replaces: bool = True
 ) -> str:
     settings = session.run.settings
     default = uses_default_target(item, settings)

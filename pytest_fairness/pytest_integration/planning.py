@@ -7,7 +7,7 @@ import re
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import sha256
@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
+from pytest_fairness.asking.limits import DEFAULT_TIMING
 from pytest_fairness.errors import FairnessError, StoreError, TargetError, counted, joined
 from pytest_fairness.options import RunSettings
 from pytest_fairness.probes import table
 from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.pytest_integration.configuration import without_interim_analyses
+from pytest_fairness.pytest_integration.terminal import ProgressLine
 from pytest_fairness.reports import terminal_items
 from pytest_fairness.reports.formatting import age, printable, wrap
 from pytest_fairness.run import ProbeItem, Run
@@ -30,7 +32,6 @@ from pytest_fairness.targets.base import has_batches
 if TYPE_CHECKING:
     from _pytest.fixtures import FixtureDef
 
-    from pytest_fairness.pytest_integration.session import FairnessSession
     from pytest_fairness.targets.base import Target
 
 
@@ -156,77 +157,104 @@ def _definition(node: pytest.Item | pytest.Collector) -> FixtureDef[Any] | None:
 # Targets of items: at the first item of a target, the requests of all items of this target are queued.
 
 
-def target_of(session: FairnessSession, item: pytest.Item) -> Target | None:
-    """Return the target of a probe item; `None` if the item's answers are in a file.
+class AuditSession:
+    """What the items and fixtures of one process share: the run, and the targets that they have asked.
 
-    The first call for a target plans the requests of all its items.
-
-    Raises:
-        FairnessError: the batches of the target could not be sent or collected.
+    Attributes:
+        config: pytest's configuration.
+        run: the run in this process.
+        rebaseline: whether the run makes new baselines.
+        measure_only: whether the run gives no verdicts.
+        probe_paths: name and path of each collected probe, by the key of its name.
+        faulty: whether a probe file could not be loaded.
+        targets: targets that have been asked, by their source.
+        planned: sources of the targets whose requests are planned.
+        batch_errors: errors of targets whose batches could not be sent or collected, by the id of the target object.
+        stop_grace: seconds to wait at the end for requests in flight, because other workers may need their answers.
     """
-    source, run = target_source(item), session.run
-    if source is None:
-        return None
-    target = session.targets.get(source)
-    if target is None:
-        if isinstance(source, str):
-            target = session.targets[source] = run.targets.named(source)
-        else:
-            values: dict[str, object] = getattr(item, "funcargs", {})
-            target = _adopt(session, source, values[source.argname])
-    if (error := session.batch_errors.get(id(target))) is not None:
-        raise error
-    if source not in session.planned and not run.settings.batch_submit:
-        others = (other for other in item.session.items if target_source(other) == source)
-        run.plan(target, analyses_of(others, last_only=without_interim_analyses(session.config)))
-        session.planned.add(source)
-    return target
 
+    def __init__(self, config: pytest.Config, run: Run, progress: ProgressLine) -> None:
+        self.config, self.run, self._progress = config, run, progress
+        self.rebaseline: bool = config.getoption("fairness_rebaseline")
+        self.measure_only: bool = config.getoption("fairness_measure")
+        self.probe_paths: dict[str, tuple[str, Path]] = {}
+        self.faulty = False
+        self.targets: dict[TargetSource, Target] = {}
+        self.planned: set[TargetSource] = set()
+        self.batch_errors: dict[int, FairnessError] = {}
+        self.stop_grace = run.settings.timeout if hasattr(config, "workerinput") else DEFAULT_TIMING.stop_grace
 
-def target_of_python_test(session: FairnessSession, request: pytest.FixtureRequest) -> Target:
-    """Return the target of a Python test, which is the value of the fixture `fairness_target`."""
-    value: object = request.getfixturevalue(TARGET_FIXTURE)
-    definition, name = request._get_active_fixturedef(TARGET_FIXTURE), target_name_of(request.node)
-    if name is not None:
-        return session.run.targets.named(name)
-    return session.targets.get(definition) or _adopt(session, definition, value)
+    def waiting_for(self, target: Target) -> AbstractContextManager[None]:
+        """Return a context in which the progress line shows the requests of this target."""
+        return self._progress.shown(self.run.engines.engine(target).progress)
 
+    def target_of(self, item: pytest.Item) -> Target | None:
+        """Return the target of a probe item; `None` if the item's answers are in a file.
 
-def configured_target(session: FairnessSession, name: str | None) -> Target | None:
-    """Return the target that the settings name, for the fixture `fairness_target`; `None` if no test will run.
+        The first call for a target plans the requests of all its items.
 
-    Args:
-        session: the session.
-        name: name of the target; `None` if only one target is set.
+        Raises:
+            FairnessError: the batches of the target could not be sent or collected.
+        """
+        source, run = target_source(item), self.run
+        if source is None:
+            return None
+        target = self.targets.get(source)
+        if target is None:
+            if isinstance(source, str):
+                target = self.targets[source] = run.targets.named(source)
+            else:
+                values: dict[str, object] = getattr(item, "funcargs", {})
+                target = self._adopt(source, values[source.argname])
+        if (error := self.batch_errors.get(id(target))) is not None:
+            raise error
+        if source not in self.planned and not run.settings.batch_submit:
+            others = (other for other in item.session.items if target_source(other) == source)
+            run.plan(target, analyses_of(others, last_only=without_interim_analyses(self.config)))
+            self.planned.add(source)
+        return target
 
-    Raises:
-        TargetError: there are several targets, but `name` is none of their names.
-    """
-    if session.config.getoption("setuponly", False):
-        return None
-    targets = session.run.settings.targets
-    if targets and name not in targets:
-        raise TargetError(
-            f"{TARGET_FIXTURE}: there are several targets ({', '.join(targets)}), but the test is not repeated "
-            "for each target. Give the test function one of these fixtures as an argument: "
-            f"{', '.join(sorted(REQUEST_FIXTURES))}."
-        )
-    return session.run.targets.named(name if targets else None)
+    def target_of_python_test(self, request: pytest.FixtureRequest) -> Target:
+        """Return the target of a Python test, which is the value of the fixture `fairness_target`."""
+        value: object = request.getfixturevalue(TARGET_FIXTURE)
+        definition, name = request._get_active_fixturedef(TARGET_FIXTURE), target_name_of(request.node)
+        if name is not None:
+            return self.run.targets.named(name)
+        return self.targets.get(definition) or self._adopt(definition, value)
 
+    def configured_target(self, name: str | None) -> Target | None:
+        """Return the target that the settings name, for the fixture `fairness_target`; `None` if no test will run.
 
-def _adopt(session: FairnessSession, definition: FixtureDef[Any], value: object) -> Target:
-    """Return the target that a fixture of the user, or the plugin's own fixture, provides."""
-    name = fixture_name(definition, session.config.rootpath)
-    if definition.scope != "session":
-        raise TargetError(
-            f"{name.rpartition('::')[0]}: the fixture fairness_target has scope={definition.scope!r}, but all "
-            "tests need the same target, because their requests are sent together. Give the fixture "
-            "scope='session'."
-        )
-    target = session.targets[definition] = session.run.targets.from_value(value, name)
-    # The engine must stop before the fixture tears its target down.
-    definition.addfinalizer(partial(session.run.engines.engine(target).stop, session.stop_grace))
-    return target
+        Args:
+            name: name of the target; `None` if only one target is set.
+
+        Raises:
+            TargetError: there are several targets, but `name` is none of their names.
+        """
+        if self.config.getoption("setuponly", False):
+            return None
+        targets = self.run.settings.targets
+        if targets and name not in targets:
+            raise TargetError(
+                f"{TARGET_FIXTURE}: there are several targets ({', '.join(targets)}), but the test is not repeated "
+                "for each target. Give the test function one of these fixtures as an argument: "
+                f"{', '.join(sorted(REQUEST_FIXTURES))}."
+            )
+        return self.run.targets.named(name if targets else None)
+
+    def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:
+        """Return the target that a fixture of the user, or the plugin's own fixture, provides."""
+        name = fixture_name(definition, self.config.rootpath)
+        if definition.scope != "session":
+            raise TargetError(
+                f"{name.rpartition('::')[0]}: the fixture fairness_target has scope={definition.scope!r}, but all "
+                "tests need the same target, because their requests are sent together. Give the fixture "
+                "scope='session'."
+            )
+        target = self.targets[definition] = self.run.targets.from_value(value, name)
+        # The engine must stop before the fixture tears its target down.
+        definition.addfinalizer(partial(self.run.engines.engine(target).stop, self.stop_grace))
+        return target
 
 
 # Header of a run, which shows the targets, the selected items and the number of requests to send.

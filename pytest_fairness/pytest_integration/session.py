@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Coroutine, Generator, Iterable
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
@@ -38,7 +38,7 @@ from pytest_fairness.pytest_integration.items import (
     raise_failures,
     require_ids,
 )
-from pytest_fairness.pytest_integration.planning import REQUEST_FIXTURES, TARGET_FIXTURE, Header, TargetSource
+from pytest_fairness.pytest_integration.planning import REQUEST_FIXTURES, TARGET_FIXTURE, AuditSession, Header
 from pytest_fairness.pytest_integration.terminal import GuardedFile, ProgressLine
 from pytest_fairness.records import VerdictName
 from pytest_fairness.reports.formatting import printable, wrap
@@ -141,40 +141,16 @@ def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
             config.args.append(str(path))
 
 
-class FairnessSession:
-    """Hooks of one process of a run, and what its items and fixtures share.
-
-    Attributes:
-        config: pytest's configuration.
-        run: the run in this process.
-        rebaseline: whether the run makes new baselines.
-        measure_only: whether the run gives no verdicts.
-        probe_paths: name and path of each collected probe, by the key of its name.
-        targets: targets that have been asked, by their source.
-        planned: sources of the targets whose requests are planned.
-        batch_errors: errors of targets whose batches could not be sent or collected, by the id of the target object.
-        faulty: whether a probe file could not be loaded.
-        stop_grace: seconds to wait at the end for requests in flight, because other workers may need their answers.
-    """
+class FairnessSession(AuditSession):
+    """Hooks of one process of a run."""
 
     def __init__(self, config: pytest.Config, run: Run, progress: ProgressLine, controller: Controller | None) -> None:
-        self.config, self.run = config, run
-        self.rebaseline: bool = config.getoption("fairness_rebaseline")
-        self.measure_only: bool = config.getoption("fairness_measure")
-        self.probe_paths: dict[str, tuple[str, Path]] = {}
-        self.targets: dict[TargetSource, Target] = {}
-        self.planned: set[TargetSource] = set()
-        self.batch_errors: dict[int, FairnessError] = {}
-        self._progress, self._controller = progress, controller
+        super().__init__(config, run, progress)
+        self._controller = controller
         self._is_worker = hasattr(config, "workerinput")
-        self.stop_grace = run.settings.timeout if self._is_worker else DEFAULT_TIMING.stop_grace
-        self.faulty = self._found_probes = self._handles_sigterm = self._waits_for_batches = False
+        self._found_probes = self._handles_sigterm = self._waits_for_batches = False
         self._header: Header | None = None
         self._dry_run_lines: list[str] = []
-
-    def waiting_for(self, target: Target) -> AbstractContextManager[None]:
-        """Return a context in which the progress line shows the requests of this target."""
-        return self._progress.shown(self.run.engines.engine(target).progress)
 
     # Start
 
