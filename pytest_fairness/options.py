@@ -178,21 +178,6 @@ class RunSettings:
         BOOLEAN,
         default="true",
     )
-    reason: str | None = _option(
-        None,
-        "Reason why the new values are accepted; --fairness-rebaseline stores it in the baselines for reviewers",
-        LINE,
-        metavar="TEXT",
-        default="none",
-        in_ini=False,
-    )
-    accepted_by: str | None = _option(
-        None,
-        "Name of the person who accepts new baselines; the baselines hold the name. `none` stores no name",
-        LINE,
-        metavar="NAME",
-        default="the user of the CI job, or `git config user.name`",
-    )
     store: StoreAddress = _setting(  # noqa: RUF009 - returns a field
         DEFAULT_STORE,
         "Store of the responses, a file or a PostgreSQL database; several machines can share the database, "
@@ -385,6 +370,8 @@ def _rows() -> Iterable[Option]:
 
 
 REPLACED = {
+    "fairness_reason": "write the reason in the message of the commit of the baselines, which `git log` shows",
+    "fairness_accepted_by": "the author of the commit of the baselines accepts them, as `git log` shows",
     "fairness_marks": "list the marks in pytest's own ini option `markers`",
     "fairness_judge_base_url": "write the address behind the judge: fairness_judge = openai:MODEL base_url=ADDRESS",
     "fairness_inconclusive": "write fairness_fail_on = inconclusive",

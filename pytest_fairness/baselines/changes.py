@@ -25,22 +25,19 @@ from pytest_fairness.stats import intervals
 
 # Changes of items between an old and a new snapshot of the baselines.
 
-State = Literal["worse", "other value", "new", "removed", "renamed", "rules", "better", "same value", "reason"]
+State = Literal["worse", "other value", "new", "removed", "renamed", "rules", "better", "same value"]
 """State of an item in the new baselines.
 
 If the value changed: `worse` or `better` if the audit's loss grew or fell, `same value` if the loss did not change,
 `other value` if the audit is not installed. If the value did not change: `renamed` if the baseline or the item has a
-new name, `reason` if only the acceptance (date, person, reason) changed, `rules` if only the limit, the tolerance or
-the acceptance changed, otherwise `same value`.
+new name, `rules` if only the limit or the tolerance changed, otherwise `same value`.
 """
 
-ORDER: Sequence[State] = (
-    "worse", "other value", "new", "removed", "renamed", "rules", "better", "same value", "reason",
-)  # fmt: skip
+ORDER: Sequence[State] = ("worse", "other value", "new", "removed", "renamed", "rules", "better", "same value")
 """Order in which items are listed."""
 
 SHOWN_EXAMPLES = 2
-SAME_VALUE = ("renamed", "rules", "reason", "same value")
+SAME_VALUE = ("renamed", "rules", "same value")
 """States of changes that leave the value as it is, so that no examples of changed answers are shown."""
 Key = tuple[str, str]
 
@@ -95,9 +92,9 @@ class ItemChange:
             return "other value" if worse is None else "worse" if worse > 0 else "better" if worse < 0 else "same value"
         if self.old_key is not None:
             return "renamed"
-        if replace(self.old, limit=self.new.limit, tolerance=self.new.tolerance).same_measurement(self.new):
-            return "reason" if self.old.same_measurement(self.new) else "rules"
-        return "same value"
+        with_new_rules = replace(self.old, limit=self.new.limit, tolerance=self.new.tolerance)
+        same = self.old.same_measurement(self.new) or not with_new_rules.same_measurement(self.new)
+        return "same value" if same else "rules"
 
     @cached_property
     def difference(self) -> float | None:
@@ -522,11 +519,3 @@ def ignoring_pattern(path: Path) -> str | None:
         return None
     file, line, pattern = found.partition("\t")[0].split(":", 2)
     return f"{file}:{line} {pattern}"
-
-
-def user_name(folder: Path) -> str | None:
-    """Return the setting `user.name` of git in a folder; `None` if it is not set or git cannot be run."""
-    try:
-        return git(folder, "config", "user.name").decode("utf-8", "replace").strip() or None
-    except GitError:
-        return None

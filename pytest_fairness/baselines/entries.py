@@ -108,8 +108,7 @@ class Entry:
         limit, tolerance: limit and tolerance of the item when it was measured; `limit` is `None` without a limit.
         contributions: the largest contributions of words, groups or records to the value, at most
             `MOST_CONTRIBUTIONS`; see `Audit.contributions`.
-        accepted_by: name of the person who accepted the value; `None` if no name is stored.
-        reason: why the value was accepted; `None` if no reason was given.
+        accepted_by, reason: who accepted the value, and why, in files of earlier versions; no longer written.
         answers: hash of the answers from which the item was measured, also if they were not kept; set by
             `update_baseline`.
         seal: hash of the measurement and `answers`, which shows an edit of either; see `sealed`.
@@ -207,8 +206,8 @@ class Entry:
         return sha256(text.encode()).hexdigest()[:16]
 
     def for_reports(self) -> dict[str, Json]:
-        """Return the fields that reports show: value, target, date, and the person and reason of the acceptance."""
-        return {name: getattr(self, name) for name in ("value", "target", "date", "accepted_by", "reason")}
+        """Return the fields that reports show."""
+        return {"value": self.value, "target": self.target, "date": self.date}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Entry:

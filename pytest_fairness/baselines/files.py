@@ -237,8 +237,8 @@ def update_baseline(
 
     If no entry is left, the files are removed.
 
-    If an item has the same measurement as before, and no new reason is given, its old entry is kept with its `date`,
-    `accepted_by` and `reason`, so that the same answers change no byte of the files.
+    If an item has the same measurement as before, its old entry is kept with its `date`, so that the same answers
+    change no byte of the files.
 
     Args:
         folder: folder of the baselines; it is created if it does not exist.
@@ -301,10 +301,8 @@ def update_baseline(
 
 
 def _entry_to_store(entry: Entry, old: Entry | None) -> Entry:
-    """Return the old entry if the new entry has the same measurement and no new reason; otherwise the new entry."""
-    if old is not None and entry.reason in (None, old.reason) and entry.same_measurement(old):
-        return old
-    return entry
+    """Return the old entry if the new entry has the same measurement; otherwise the new entry."""
+    return old if old is not None and entry.same_measurement(old) else entry
 
 
 def _summary_bytes(summary: Mapping[str, Json]) -> bytes:

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache, partial
 
-from pytest_fairness.asking.engine import environment_redactor
-from pytest_fairness.baselines.changes import ignoring_pattern, user_name
-from pytest_fairness.baselines.entries import LONGEST_NAME, Entry, Row
+from pytest_fairness.baselines.changes import ignoring_pattern
+from pytest_fairness.baselines.entries import Entry, Row
 from pytest_fairness.baselines.files import Baseline, read_baseline, update_baseline
 from pytest_fairness.errors import BaselineError, FairnessError, counted
-from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration.item_results import Record
 from pytest_fairness.pytest_integration.items import PROBE_SUFFIXES
 from pytest_fairness.records import ItemResult
-from pytest_fairness.reports.formatting import PLACEHOLDER, number, printable
+from pytest_fairness.reports.formatting import number, printable
 from pytest_fairness.reports.terminal_items import Line
 from pytest_fairness.run import Run
-
-NOBODY = "none"
-"""Value of the setting `accepted_by` with which no name is stored."""
-CI_USERS = ("GITHUB_ACTOR", "GITLAB_USER_LOGIN", "BUILD_REQUESTEDFOR", "CIRCLE_USERNAME")
-"""Environment variables with the name of the user who started a CI job."""
 
 
 def by_baseline(records: Iterable[Record]) -> dict[str, list[Record]]:
@@ -72,13 +63,10 @@ def write_baseline(
     is_complete = bool(siblings) and all(skipped or item in new for item, skipped in siblings.items())
     lines = []
     if new:
-        given = run.settings.reason
-        reason = None if given in (None, PLACEHOLDER) else environment_redactor(settings=run.settings)(given)
-        accepted = partial(replace, accepted_by=accepted_by(run.settings), reason=reason)
         update_baseline(
             folder,
             name,
-            {item: accepted(Entry.from_json(record["entry"])) for item, record in new.items()},
+            {item: Entry.from_json(record["entry"]) for item, record in new.items()},
             _rows(run, new.values()),
             remove=without_item if is_complete else (),
             keep_answers=run.settings.baseline_responses,
@@ -149,18 +137,6 @@ def _probe_names(run: Run) -> set[str]:
     return names
 
 
-def accepted_by(settings: RunSettings) -> str | None:
-    """Return the name of the person who accepts new baselines: from the settings, the CI job or git.
-
-    Git's user is the last choice, because git's user in a CI job is often a bot. The result is `None` with the setting
-    `none`, or if no name is known.
-    """
-    if settings.accepted_by is not None:
-        return None if settings.accepted_by == NOBODY else settings.accepted_by
-    name = next((name for variable in CI_USERS if (name := os.environ.get(variable, "").strip())), None)
-    return printable(name or user_name(settings.root) or "")[:LONGEST_NAME] or None
-
-
 def _belongs_to(file: str, entry: Entry, run: Run) -> bool:
     """Return whether an entry belongs to this probe file, to no file, or to a file that no longer exists."""
     return entry.file in (None, file) or not (run.settings.root / entry.file).is_file()
@@ -176,7 +152,7 @@ def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
 
 
 def _entry_lines(name: str, records: Mapping[str, Record], old: Baseline | None, new: Baseline | None) -> list[Line]:
-    """Return lines about the new entries of a baseline: old and new value of each changed entry, and the reason.
+    """Return lines about the new entries of a baseline: old and new value of each changed entry.
 
     `records` has the items with new entries, by id; `old` and `new` are the baseline before and after the entries were
     written. Unchanged entries are only counted.
@@ -191,14 +167,6 @@ def _entry_lines(name: str, records: Mapping[str, Record], old: Baseline | None,
     for item, entry in changed.items():
         was = number(before[item].value) if item in before else "none"
         lines.append(Line(f"  {printable(item)}: {was} -> {number(entry.value)}{_run_to_run_phrase(records[item])}"))
-    some = next(iter(changed.values()))
-    by = f" by {printable(some.accepted_by)}" if some.accepted_by else ""
-    if some.reason:
-        lines.append(Line(f"  accepted{by}: {printable(some.reason)}"))
-    elif changed.keys() & before:
-        lines.append(Line(f"  accepted{by} without a reason; add --fairness-reason TEXT to state the reason"))
-    elif by:
-        lines.append(Line(f"  accepted{by}"))
     return [*lines, *(unchanged if len(changed) < len(after) else [])]
 
 

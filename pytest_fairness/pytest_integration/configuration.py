@@ -14,7 +14,7 @@ import pytest
 from pytest_fairness.option_types import in_folder
 from pytest_fairness.options import DEFAULT_STORE, OPTIONS, PREFIX, REPLACED, SETTINGS, Option, RunSettings
 from pytest_fairness.probes.diagnostics import nearest
-from pytest_fairness.reports.findings import rebaseline_command, with_reason
+from pytest_fairness.reports.findings import rebaseline_command
 from pytest_fairness.reports.formatting import shell_line
 from pytest_fairness.targets.web import public_address
 
@@ -70,11 +70,6 @@ def settings_from(config: pytest.Config) -> RunSettings:
     if config.getoption("fairness_batch_collect") and config.getoption("fairness_replay"):
         raise pytest.UsageError(
             "--fairness-batch-collect downloads answers, but --fairness-replay does not. Give only one of them."
-        )
-    if config.getoption("fairness_reason") is not None and not config.getoption("fairness_rebaseline"):
-        raise pytest.UsageError(
-            "--fairness-reason has no effect without --fairness-rebaseline. Add --fairness-rebaseline, or leave out "
-            "--fairness-reason."
         )
     if config.getoption("fairness_measure") and config.getoption("fairness_rebaseline"):
         raise pytest.UsageError(
@@ -336,7 +331,6 @@ def accept_command(
     *,
     uses_default_target: bool,
     replay: bool,
-    replaces: bool,
 ) -> str:
     """Return the command that makes a new baseline of an item or a file.
 
@@ -346,11 +340,9 @@ def accept_command(
         nodeid: node id of the item, or path of the file.
         uses_default_target: whether this run uses the default target, which the command must then name.
         replay: whether the command must contain `--fairness-replay`.
-        replaces: whether there is a baseline to replace; the command then contains `--fairness-reason`.
     """
     options = accept_options(config, settings, uses_default_target=uses_default_target, replay=replay)
-    command = rebaseline_command([nodeid], options, root_from_here(config)) or []
-    return shell_line(with_reason(command) if replaces else command)
+    return shell_line(rebaseline_command([nodeid], options, root_from_here(config)) or [])
 
 
 def export_command(config: pytest.Config, settings: RunSettings, path: Path) -> str:

@@ -437,8 +437,7 @@ def decide(
     if session.measure_only:
         result = measured_only(measured, nodeid)
     else:
-        replay = complete and needs_replay
-        accept = _accept(session, item, nodeid, replay=replay, replaces=compared.entry is not None)
+        accept = _accept(session, item, nodeid, replay=complete and needs_replay)
         result = result_of(measured, compared, nodeid, accept)
     more: dict[str, Json] = {"siblings": siblings, "complete": complete, "needs_replay": needs_replay}
     if session.rebaseline and compared.entry is not None and measured.measurement.judgeable:
@@ -508,14 +507,10 @@ def _failure(session: AuditSession, result: ItemResult) -> Unfair | None:
     )
 
 
-def _accept(
-    session: AuditSession, item: pytest.Item, nodeid: str, *, replay: bool = False, replaces: bool = True
-) -> str:
+def _accept(session: AuditSession, item: pytest.Item, nodeid: str, *, replay: bool = False) -> str:
     settings = session.run.settings
     default = uses_default_target(item, settings)
-    return accept_command(
-        session.config, settings, nodeid, uses_default_target=default, replay=replay, replaces=replaces
-    )
+    return accept_command(session.config, settings, nodeid, uses_default_target=default, replay=replay)
 
 
 # Probes and settings of audits, made from arguments that Python tests pass to fixtures.

@@ -447,7 +447,7 @@ class ItemResult:
         labels: labels of the item, such as its group: `{"race": "Black"}`.
         measurement, comparison: `None` if the item was not measured, or not compared with a baseline.
         limit, tolerance: limit and tolerance of the item; `limit` is `None` without a limit.
-        baseline: the baseline's `value`, `target`, `date`, `accepted_by` and `reason`, or `None`.
+        baseline: the baseline's `value`, `target` and `date`, or `None`.
         category: the item's label `category`, by which reports count items; `None` without this label.
         system: the probe's system prompt.
         purpose: the probe's description.

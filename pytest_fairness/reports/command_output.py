@@ -23,7 +23,7 @@ from pytest_fairness.stats.gaps import FALSE_NEGATIVES, FALSE_POSITIVES
 # Output of the command `diff`: changes of baselines as terminal text and as Markdown.
 
 HEADINGS = ("change", "old", "new", "worse by", "allowed", "item")
-DIFFERENCE_WORDS = {"rules": "other limits", "reason": "other reason"}
+DIFFERENCE_WORDS = {"rules": "other limits"}
 """Phrases for states of `ItemChange` whose names alone would be unclear."""
 SHOWN_ROWS = 50
 SHOWN_DETAILS = 10
@@ -129,7 +129,7 @@ def _cells(change: ItemChange) -> tuple[str, ...]:
 
 
 def _worse_by(change: ItemChange) -> str:
-    if change.difference is None or change.state in ("renamed", "rules", "reason"):
+    if change.difference is None or change.state in ("renamed", "rules"):
         return ""
     width = change.half_width
     grown = grown_words({"change": {"value": change.difference}, "details": _details_of(change)})
@@ -141,7 +141,7 @@ def _details_of(change: ItemChange) -> Mapping[str, Json]:
 
 
 def _details(change: ItemChange) -> Iterator[str]:
-    """Yield lines about a change: its finding, contributions, words, acceptance, file, and other changed fields."""
+    """Yield lines about a change: its finding, contributions, words, file, and other changed fields."""
     entry = change.new or change.old
     if entry is None:
         return
@@ -151,10 +151,6 @@ def _details(change: ItemChange) -> Iterator[str]:
     if change.changed_contributions:
         yield f"contributions: {_contributions(change, entry)}"
     yield from _words(change)
-    if change.new is not None:
-        by = f"accepted by {entry.accepted_by}" if entry.accepted_by else "accepted"
-        reason = "no reason given" if entry.reason is None else entry.reason
-        yield f"{by} on {entry.date.partition('T')[0]}: {reason}"
     if entry.file is not None:
         yield f"in {entry.file}"
     if change.old_key is not None:

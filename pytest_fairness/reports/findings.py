@@ -13,7 +13,6 @@ from typing import Literal
 from pytest_fairness.records import Finding, Json, VerdictName
 from pytest_fairness.reports import report_items
 from pytest_fairness.reports.formatting import (
-    PLACEHOLDER,
     number,
     printable,
     reason_lines,
@@ -371,14 +370,7 @@ def accept_command(
     acceptable = [item for item in items if report_items.status(item) in ACCEPTABLE]
     # A new baseline of the whole file would accept its known failures, too.
     incomplete_files = {item["nodeid"].partition("::")[0] for item in items if report_items.status(item) == KNOWN}
-    command = rebaseline_command((item["nodeid"] for item in acceptable), options, root, all_items, incomplete_files)
-    replaced = any(item["verdict"] != VerdictName.NO_BASELINE for item in acceptable)
-    return command if command is None or not replaced else with_reason(command)
-
-
-def with_reason(command: Sequence[str]) -> list[str]:
-    """Return the command with a placeholder for the reason why a baseline is replaced."""
-    return [*command, "--fairness-reason", PLACEHOLDER]
+    return rebaseline_command((item["nodeid"] for item in acceptable), options, root, all_items, incomplete_files)
 
 
 def rebaseline_command(

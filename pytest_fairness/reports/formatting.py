@@ -219,9 +219,6 @@ def text_table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int
 
 WINDOWS = os.name == "nt"
 _PLAIN_ON_WINDOWS = re.compile(r"[\w:./\\=+\[\]-]+")
-PLACEHOLDER = "..."
-"""Placeholder in a printed command for the reason of an acceptance; if a user leaves it, no reason is stored."""
-
 _TRAILING_COMMAND = re.compile(r": (?P<command>(?:pytest --fairness-rebaseline|python -m pytest_fairness) .*)$")
 
 
@@ -250,8 +247,6 @@ def shell_line(command: Sequence[str]) -> str:
 
 def shell_word(word: str, *, windows: bool = WINDOWS) -> str:
     """Return a word of a command, in quotes if its characters mean something to a shell."""
-    if word == PLACEHOLDER:
-        return f'"{word}"'  # so that the user quotes the reason, too
     if not windows:
         return shlex.quote(word)
     # In cmd, single quotes are ordinary characters.

@@ -43,7 +43,6 @@ def report(
 
 # View model of the HTML report: the report document, sorted and escaped, with its charts drawn.
 
-MAX_ACCEPTANCES = 5
 MAX_OPEN = 10
 """Maximum number of failed items whose details are unfolded; the worst items come first."""
 MAX_FULL = 200
@@ -197,16 +196,6 @@ class View:
         return report_items.intersection_tables(self.document["items"])
 
     cell_legend: ClassVar[str] = report_items.INTERSECTION_LEGEND
-
-    @property
-    def acceptances(self) -> Sheet | None:
-        """Return a table of the baselines' acceptances, the latest first; `None` if no acceptance is known."""
-        rows = [
-            (date, by, reason, counted(len(ids), "check"))
-            for date, by, reason, ids in report_items.acceptances(self.document["items"])
-        ]
-        table = Table(("date", "accepted by", "reason", "checks"), rows[:MAX_ACCEPTANCES])
-        return Sheet("Accepted baselines", table, max(0, len(rows) - MAX_ACCEPTANCES)) if rows else None
 
     def _item(self, place: int, item: Item, points: Sequence[Mapping[str, Json]]) -> ReportItem:
         method = self.document.get("methods", {}).get(item["audit"], {})

@@ -18,8 +18,8 @@ from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import report_items
 from pytest_fairness.reports.document import reused_age, reused_answers, texts_of_notes
 from pytest_fairness.reports.findings import accept_command, expectation, finding, top_contributors
+from pytest_fairness.reports.formatting import escaped as without_control_characters
 from pytest_fairness.reports.formatting import (
-    cut,
     number,
     printable,
     shell_lines,
@@ -27,7 +27,6 @@ from pytest_fairness.reports.formatting import (
     with_interval,
     without_commands,
 )
-from pytest_fairness.reports.formatting import escaped as without_control_characters
 from pytest_fairness.reports.report_items import KNOWN, NO_LONGER_FAILS, SAME_ANSWERS, UNEXPECTED_PASS, Item
 
 # Markdown report for comments on pull requests and for the page of a CI job.
@@ -122,7 +121,6 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
     ]
     _add_folded(text, "Intersections", _intersections(items))
     _add_folded(text, "Top contributors to the failures", contributors)
-    _add_folded(text, "Who accepted the baselines", _acceptances(items))
     _add_folded(text, "Variants compared with the original prompt", _variants(items, several_probes))
     _add_folded(text, "Suggested next steps", _suggestions(not_passed, several_probes))
     text.add(*_failures(document), _footer(document))
@@ -135,14 +133,6 @@ def _add_folded(text: MarkdownText, title: str, lines: Sequence[str], needed: in
         head = ["<details>", f"<summary>{title}</summary>", ""]
         text.add_rows([*head, *lines], len(head) + needed)
         text.add("", "</details>", "")
-
-
-def _acceptances(items: Sequence[Item]) -> list[str]:
-    rows = [
-        [escaped(cell) for cell in (date, by, reason, cut(", ".join(ids), MAX_REASON))]
-        for date, by, reason, ids in report_items.acceptances(items)
-    ]
-    return table(("date", "accepted by", "reason", "items"), rows) if rows else []
 
 
 def _intersections(items: Sequence[Item]) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from pytest_fairness.errors import counted
 from pytest_fairness.records import Json, Size, VerdictName, outcome_of, target_name, without_target
@@ -139,21 +138,6 @@ def known_failures(items: Iterable[Item]) -> str:
     return f"{counted(len(known), 'known regression' if regressions else 'known failure')} ({listed})"
 
 
-class Acceptance(NamedTuple):
-    """Baselines that the same person accepted on the same date and for the same reason.
-
-    Attributes:
-        date: the date, ISO 8601.
-        by, reason: the person and the reason, or the words `unknown` and `no reason given`.
-        ids: ids of the items.
-    """
-
-    date: str
-    by: str
-    reason: str
-    ids: Sequence[str]
-
-
 def grown_words(item: Item) -> str:
     """Return the change of an item that counts grown words (see the glossary) as `3 words grew`; empty for other items.
 
@@ -176,26 +160,6 @@ def change_suffix(item: Item) -> str:
 def is_same_answers(item: Item) -> bool:
     """Return whether the item's answers are those of its baseline."""
     return bool((item["change"] or {}).get("same_answers"))
-
-
-def acceptances(items: Iterable[Item]) -> list[Acceptance]:
-    """Return the acceptances of the items' baselines, the latest first.
-
-    The list is empty if no acceptance states a person or reason.
-    """
-    ids: dict[tuple[str, str | None, str | None], list[str]] = defaultdict(list)
-    for item in sorted((item for item in items if item["baseline"]), key=_baseline_date, reverse=True):
-        baseline = item["baseline"]
-        ids[_baseline_date(item)[:10], baseline.get("accepted_by"), baseline.get("reason")].append(item["id"])
-    if not any(by or reason for _, by, reason in ids):
-        return []
-    return [
-        Acceptance(date, by or "unknown", reason or "no reason given", own) for (date, by, reason), own in ids.items()
-    ]
-
-
-def _baseline_date(item: Item) -> str:
-    return str(item["baseline"]["date"])
 
 
 def is_tolerated_worsening(item: Item) -> bool:

@@ -66,7 +66,7 @@ def summary(
     lines += intersection_tables(items, width, verbose=verbose)
     lines += variant_effects(items, width)
     if verbose:
-        lines += suggestions(items, width) + accepted_baselines(items, width)
+        lines += suggestions(items, width)
     elif len(shown) < len(items) or any(map(terminal_items.needs_finding, items)):
         lines += terminal_items.paragraph("All rows, reasons, examples and suggested next steps: run with -v.", width)
     if any(document["requests"][name] for name in ("planned", "failed")):  # files of answers need no requests
@@ -245,7 +245,6 @@ def _row(item: Item) -> tuple[str, ...]:
 # Sections of the terminal summary below the table of items: targets, intersections, variants, suggestions.
 
 SHOWN_VARIANTS = 12
-SHOWN_ACCEPTANCES = 10
 SHOWN_INTERSECTIONS = 3
 
 
@@ -359,19 +358,6 @@ def suggestions(items: Sequence[Item], width: int) -> list[Line]:
             )
         lines.append(Line(""))
     return lines
-
-
-def accepted_baselines(items: Sequence[Item], width: int) -> list[Line]:
-    """Return lines with the acceptances of the baselines."""
-    groups = report_items.acceptances(items)
-    lines = [Line("baselines accepted:", {"bold": True})] if groups else []
-    for date, by, reason, ids in groups[:SHOWN_ACCEPTANCES]:
-        lines += terminal_items.paragraph(
-            formatting.printable(f"{date} by {by}, {counted(len(ids), 'item')}: {reason}"), width
-        )
-    if len(groups) > SHOWN_ACCEPTANCES:
-        lines.append(Line(f"… and {len(groups) - SHOWN_ACCEPTANCES} more in the JSON report"))
-    return [*lines, Line("")] if lines else []
 
 
 # Last lines of the terminal summary: request counts, notes and the commands that accept the results.

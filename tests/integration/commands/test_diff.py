@@ -81,7 +81,7 @@ def test_a_worse_value_is_shown_in_words_with_a_table_and_answers(project: Proje
     write(project, {JSD: entry()})
     commit = project.commit()
     assert diff() == f"No baseline changed between HEAD ({commit[:7]}) and working tree (1 item compared).\n"
-    worse = entry(0.061, contributions={"hair": 0.02, "oil": -0.008}, accepted_by="Jane Doe", reason="New tone")
+    worse = entry(0.061, contributions={"hair": 0.02, "oil": -0.008})
     write(project, {JSD: replace(worse, target="openai:other", tolerance=0.03)}, rows("Hair oil"))
     text = diff()
     assert text.splitlines() == [
@@ -94,7 +94,6 @@ def test_a_worse_value_is_shown_in_words_with_a_table_and_answers(project: Proje
         "  Black vs White: +0.043 bits (allowed 0.03)",
         "  contributions: more for Black: hair 0.01 → 0.02; more for White: oil 0.008",
         "    (new)",
-        "  accepted by Jane Doe on 2026-01-02: New tone",
         "  in probes/products.yaml",
         "  tolerance 0.02 → 0.03",
         "  target openai:model → openai:other",
@@ -210,11 +209,11 @@ def test_probes_and_python_tests_are_in_one_review(project: Project, diff: Calla
     project.write("test_letters.py", TEST)
     project.run("--fairness-rebaseline").assert_outcomes(passed=2)
     project.commit()
-    project.run("--fairness-rebaseline", "--fairness-reason", "Kim refused", target="python:app:biased")
+    project.run("--fairness-rebaseline", target="python:app:biased")
     text = diff()
     for name, file in (("gifts", "probes/gifts.yaml"), ("letters", "test_letters.py")):
         assert f"{name} refusals[name=Kim]: worse\n  Kim vs Alex: +1 (allowed 0.1)\n" in text
-        assert f": Kim refused\n  in {file}\n" in text
+        assert f"\n  in {file}\n" in text
     assert "now: “I'm sorry, but I can't help with that.”" in text
 
 
@@ -224,7 +223,7 @@ def test_text_of_a_repository_cannot_control_the_terminal_or_the_comment(
     hostile = "\x1b[2J\u202e::error::<script>@octocat"
     write(project, {"jsd[race=" + hostile + "]": entry()})
     project.commit()
-    new = entry(0.9, accepted_by=hostile, reason=hostile, contributions={hostile: 0.5}, labels={"race": hostile})
+    new = entry(0.9, contributions={hostile: 0.5}, labels={"race": hostile})
     write(project, {"jsd[race=" + hostile + "]": new}, rows(hostile))
     for text in (diff(), diff("--format", "markdown")):
         assert not {"\x1b", "\u202e"} & set(text)
