@@ -1,4 +1,9 @@
-"""Excess Jensen-Shannon divergence between two groups of documents, with standard errors and sample-size estimates."""
+"""Excess Jensen-Shannon divergence between two groups of documents, with standard errors and sample-size estimates.
+
+`first` and `second` (or `marked`) say which documents are in the two groups, `current` and `baseline` which are in the
+two runs; they have the shape (documents,) or, for many labellings, (labellings, documents). A document may be in
+neither group. `counts` are (documents, words), and `strata` and `cells` (documents,) numbers.
+"""
 
 from __future__ import annotations
 
@@ -95,18 +100,13 @@ class Words:
     ) -> Words:
         """Return the word counts, arranged by block.
 
-        The divergence within stratum s has the weight λ w(s); w(s) is the stratum's share of both groups' documents.
-        λ is 1 / (2 √(S − 1)), at most `LARGEST_SHARE`, with the effective number of strata S = 1 / Σ w(s)². The
+        The divergence within stratum s has the weight λ w(s); w(s) is the stratum's share of both groups' documents. λ
+        is 1 / (2 √(S − 1)), at most `LARGEST_SHARE`, with the effective number of strata S = 1 / Σ w(s)². The
         divergence of all documents together has the remaining weight. If the groups do not differ, the weighted sum has
         a standard deviation at most 12 % larger than the divergence of all documents together.
 
-        Args:
-            counts: (documents, words) counts.
-            strata: (documents,) stratum number of each document.
-            first, second: (documents,) whether the document is in the first, and in the second group. Other labellings
-                must have the same group sizes.
-            least: smallest number of documents of each group with which a stratum becomes a block.
-            compute: see the attribute.
+        A stratum with at least `least` documents of each group becomes a block. Other labellings must have the same
+        group sizes.
         """
         from scipy.sparse import csr_array
 
@@ -143,22 +143,13 @@ class Words:
 
     @classmethod
     def together(cls, counts: csr_array, first: Bools, second: Bools) -> Words:
-        """Return the word counts with a single block of all documents.
-
-        Args:
-            counts: (documents, words) counts.
-            first, second: (documents,) whether the document is in the first, and in the second group.
-        """
+        """Return the word counts with a single block of all documents."""
         return cls.of(counts, np.zeros(len(first), dtype=np.int64), first, second, least=1)
 
     def divergences(self, first: Bools, second: Bools) -> Floats:
         """Return the divergence of each labelling in each block, in bits; shape (labellings, blocks).
 
         The divergence is 0 if a group has no words in the block.
-
-        Args:
-            first, second: (labellings, documents) whether the document is in the first, and in the second group. A
-                document may be in neither group.
         """
         return self._mapped(_divergences, first, second)
 
@@ -168,19 +159,11 @@ class Words:
         The excess is the divergence minus its mean over permuted labels. This mean is approximated without random
         draws. Let c(d) be a word's occurrences in document d, and t their sum. The word is treated as k = t² / Σ c(d)²
         independent occurrences of equal size.
-
-        Args:
-            first, second: (labellings, documents) whether the document is in the first, and in the second group.
         """
         return self._mapped(_excesses, first, second)
 
     def excess_changes(self, marked: Bools, current: Bools, baseline: Bools) -> Floats:
-        """Return the excess of the current run's documents minus that of the baseline's; shape (labellings,).
-
-        Args:
-            marked: (documents,) whether the document is in the first group.
-            current, baseline: (labellings, documents) whether the document belongs to the run.
-        """
+        """Return the excess of the current run's documents minus that of the baseline's; shape (labellings,)."""
         if (current != baseline).all():
             # Each document belongs to one of the runs: the baseline's counts are all counts minus the current run's.
             return self._mapped(partial(_excess_changes, first=marked), current & marked, current & ~marked)
@@ -200,12 +183,7 @@ class Words:
         return max(LEAST_ROWS, CHUNK // max(1, len(self.blocks)))
 
     def batches(self, first: Bools, second: Bools, *, squared: bool) -> Iterator[tuple[_Sums, Floats]]:
-        """Yield, for each batch of labellings, the sums over the documents of each group, and work arrays for `_Batch`.
-
-        Args:
-            first, second: (labellings, documents) whether the document is in the first, and in the second group.
-            squared: whether the sums of squared counts are needed.
-        """
+        """Yield the groups' sums for each batch of labellings, and work arrays for `_Batch`."""
         rows = self._batch_size
         space = np.empty((2, len(self.blocks) * min(rows, len(first))))
         # A group's matrix product leaves out the documents that no labelling puts into the group. If runs are swapped,
@@ -231,10 +209,7 @@ class Words:
 
     @cached_property
     def shared(self) -> csr_array:
-        """Return the number of words of each document that also occur in another document of the same block.
-
-        The shape is (blocks, documents).
-        """
+        """Return the (blocks, documents) numbers of a document's words that another document of the block has, too."""
         from scipy.sparse import csr_array
 
         # The product converts its counts to 64 bits.
@@ -268,9 +243,7 @@ class _Columns:
     def of(cls, counts: csr_array, block_of: Ints) -> _Columns:
         """Return the order of the entries by column; a column is a word in a block, with at least two documents.
 
-        Args:
-            counts: (documents, words) counts.
-            block_of: (documents,) block number of the document's stratum; 0 if it has none (block 0 has all documents).
+        `block_of` is the block of each document's stratum; 0 if it has none (block 0 has all documents).
         """
         turned = _turned(counts, np.ones(counts.nnz, dtype=np.bool_))
         lengths = np.diff(turned.indptr)
@@ -340,14 +313,7 @@ class _Sums:
 
     @classmethod
     def of(cls, words: Words, sides: Sequence[Floats], totals: Sequence[Floats], *, squared: bool) -> _Sums:
-        """Return the sums over the documents of each group.
-
-        Args:
-            words: word counts.
-            sides: for each group, a (documents, labellings) matrix: 1 for documents of the group, else 0.
-            totals: for each group, the (columns, labellings) counts summed over the group's documents.
-            squared: whether the sums of squared counts are needed.
-        """
+        """Return the groups' sums, from their (documents, labellings) masks and (columns, labellings) counts."""
         first, second = sides
         selected = first + second
         return cls(
@@ -370,12 +336,9 @@ class _Sums:
 
 
 class _Batch:
-    """A batch of labellings, computed in preallocated arrays for speed.
+    """A batch of labellings, computed for speed in `space`: two arrays of columns × labellings numbers.
 
-    Args:
-        words: word counts.
-        sums: sums over the documents of each group; `chance_divergences` overwrites them.
-        space: two work arrays with room for columns × labellings numbers; their contents are overwritten.
+    `chance_divergences` overwrites the sums.
     """
 
     def __init__(self, words: Words, sums: _Sums, space: Floats) -> None:
@@ -461,10 +424,7 @@ def _excesses(sides: tuple[Bools, Bools], words: Words) -> Floats:
 def _excess_changes(sides: tuple[Bools, Bools], words: Words, first: Bools) -> Floats:
     """Return the (labellings,) changes for `Words.excess_changes`; other processes can import this function.
 
-    Args:
-        sides: documents of the current run in the first, and in the second group; all others belong to the baseline.
-        words: word counts.
-        first: (documents,) whether the document is in the first group.
+    `sides` are the documents of the current run in each group; all other documents belong to the baseline.
     """
     everything, _ = next(words.batches(first[None], ~first[None], squared=True))
     changes = []
@@ -481,9 +441,6 @@ def _mean_bits(first: int, second: int) -> Floats:
     The unit is bits × number of words in all documents. Each occurrence falls into the first group with probability s,
     the first group's share of the documents. The result is 1 for k = 1, and approaches 1 / (8 ln 2 s (1 − s)) for large
     k.
-
-    Args:
-        first, second: number of documents in each group.
     """
     from scipy.special import comb
 
@@ -519,14 +476,8 @@ def excess_standard_error(
 
     The method is a jackknife that leaves out sets of documents within cells (Kott 2001). If the groups do not differ,
     the excess is a quadratic form of noise, for which the jackknife gives twice the true variance. The variance over
-    permuted labels is therefore subtracted once. The standard error is at least `null_sd`.
-
-    Args:
-        words: word counts.
-        first, second: (documents,) whether the document is in the first, and in the second group.
-        cells: (documents,) cell number of each document (group within stratum).
-        null_sd: standard deviation of the divergence over labels permuted within strata, in bits.
-        random: random generator.
+    permuted labels is therefore subtracted once. The standard error is at least `null_sd`, the standard deviation of
+    the divergence over labels permuted within strata, in bits.
     """
     chosen = np.flatnonzero(first | second)
     cells = np.array(cells)
@@ -561,21 +512,11 @@ def excess_standard_error(
 def excess_at_size(
     words: Words, strata: Ints, first: Bools, size: int, draws: int, random: np.random.Generator
 ) -> float | None:
-    """Return the mean excess, in bits, of random samples of `size` documents from each group.
+    """Return the mean excess, in bits, of `draws` random samples of `size` documents from each group.
 
     The expected value does not depend on how many documents a run has, so that runs of different sizes can be compared.
-    Documents are drawn without replacement; from each stratum, equally many documents of both groups are drawn.
-
-    Args:
-        words: word counts; every document is in the first or in the second group.
-        strata: (documents,) stratum number of each document.
-        first: (documents,) whether the document is in the first group.
-        size: number of documents of each group in a sample.
-        draws: number of random samples.
-        random: random generator.
-
-    Returns:
-        the mean excess; `None` if the strata do not have enough documents for a sample.
+    Documents are drawn without replacement; from each stratum, equally many documents of both groups are drawn. The
+    result is `None` if the strata do not have enough documents for a sample.
     """
     sides: list[list[Ints]] = [[], []]
     for stratum in np.unique(strata):
@@ -604,13 +545,7 @@ def excess_at_size(
 
 
 def _selections(documents: Ints, chosen: Bools, count: int) -> Bools:
-    """Return a (draws, count) mask of the chosen documents.
-
-    Args:
-        documents: (draws, drawn) indices of the documents of each draw.
-        chosen: (draws, drawn) whether the document is chosen.
-        count: number of all documents.
-    """
+    """Return a (draws, count) mask of the chosen ones of the (draws, drawn) documents."""
     selected = np.zeros((len(documents), count), dtype=np.bool_)
     np.put_along_axis(selected, documents, chosen, axis=1)
     return selected
@@ -621,14 +556,7 @@ def mean_of_cuts(
 ) -> tuple[float, float]:
     """Return the mean excess of a run's cuts, and the standard deviation of one cut's excess under permuted labels.
 
-    Both numbers are in bits; labels are permuted within strata.
-
-    Args:
-        words: word counts.
-        marked: (documents,) whether the document belongs to the marked group.
-        strata: (documents,) stratum number of each document.
-        cuts: (cuts, documents) whether the document is in the cut.
-        random: random generator.
+    Both numbers are in bits; labels are permuted within strata. `cuts` are (cuts, documents) masks.
     """
     values, variances = [], []
     for cut in cuts:

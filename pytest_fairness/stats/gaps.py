@@ -31,15 +31,9 @@ def largest_bounds(
 
     The observed largest difference may be the largest by chance only. For the lower bound, all differences therefore
     share `alpha` (Bonferroni). For the upper bound, each difference has the whole of `beta`: the difference that is
-    truly the largest exceeds its own bound with probability `beta` at most.
-
-    Args:
-        differences: (pairs,) estimated differences; NaN for an undefined difference.
-        errors: (pairs,) standard error of each difference.
-        alpha: probability that the lower bound is above the true value. The probability is 2 × `alpha` if the true
-            difference is 0, because chance may produce a difference in either direction.
-        beta: probability that the upper bound is below the true value.
-        degrees_of_freedom: degrees of freedom of the standard errors; `None` for the normal distribution.
+    truly the largest exceeds its own bound with probability `beta` at most. The lower bound is above a true difference
+    of 0 with probability 2 × `alpha`, because chance may produce a difference in either direction. An undefined
+    difference is NaN.
     """
     known = ~np.isnan(differences)
     sizes, own = np.abs(differences[known]), errors[known]
@@ -56,13 +50,6 @@ def standard_deviation_bounds(
     The sum of squared deviations from the mean has approximately a scaled noncentral chi-square distribution, with the
     degrees of freedom of Satterthwaite (1946). Each bound is the standard deviation for which the observed sum is a
     given quantile of this distribution: 1 − `alpha` for the lower bound, `beta` for the upper bound.
-
-    Args:
-        means: (values,) estimated means.
-        covariance: (values, values) covariance of the estimates.
-        alpha: probability that the lower bound is above the true value.
-        beta: probability that the upper bound is below the true value.
-        degrees_of_freedom: degrees of freedom of `covariance`.
     """
     from scipy.special import chndtr, chndtrinc
 
@@ -109,49 +96,39 @@ the change."""
 
 
 def value_range(means: Floats) -> Floats:
-    """Return the largest minus the smallest value of each row; `means` has shape (..., values).
-
-    This is SNSR (Zhang et al. 2023).
-    """
+    """Return the largest minus the smallest of each row of (..., values) means: SNSR (Zhang et al. 2023)."""
     largest_gap: Floats = means.max(axis=-1) - means.min(axis=-1)
     return largest_gap
 
 
 def value_sd(means: Floats) -> Floats:
-    """Return the population standard deviation of the values of each row; `means` has shape (..., values).
+    """Return the population standard deviation of each row of (..., values) means: SNSV (Zhang et al. 2023).
 
-    This is SNSV (Zhang et al. 2023). The V stands for "variance" in the paper, but its formula is a standard deviation.
+    The V stands for "variance" in the paper, but its formula is a standard deviation.
     """
     sd: Floats = means.std(axis=-1)
     return sd
 
 
 def evenness(means: Floats) -> Floats:
-    """Return 1 minus the mean absolute deviation of the values of each row; `means` has shape (..., values).
-
-    This is PAFS (Sah et al. 2025). If all means are in 0..1, PAFS is in 0.5..1.
-    """
+    """Return 1 minus the mean absolute deviation of each row: PAFS (Sah et al. 2025), 0.5..1 for means in 0..1."""
     even: Floats = 1 - np.abs(means - means.mean(axis=-1, keepdims=True)).mean(axis=-1)
     return even
 
 
 def _centred(means: Floats) -> Floats:
-    """Return each mean minus the mean of all means; equal means are treated as 1, 0, …, 0.
-
-    The result is used to compute gradients, which are not defined for equal means.
-    """
+    """Return each mean minus the mean of all; equal means, which have no gradient, are treated as 1, 0, …, 0."""
     centred: Floats = means - means.mean()
     return centred if centred.any() else np.eye(len(means))[0] - 1 / len(means)
 
 
 def _sd_gradient(means: Floats) -> Floats:
-    """Return the gradient of `value_sd` at these means; both have shape (values,)."""
     centred = _centred(means)
     return np.asarray(centred / (math.sqrt(len(means)) * float(np.linalg.norm(centred))))
 
 
 def _deviation_gradient(means: Floats) -> Floats:
-    """Return the gradient of 1 − `evenness` at these means; both have shape (values,)."""
+    """Return the gradient of 1 − `evenness`."""
     signs = np.sign(_centred(means))
     return np.asarray((signs - signs.mean()) / len(means))
 
@@ -175,9 +152,6 @@ class DistanceMeasure:
         For two groups and a pattern whose first number is higher, (3, 1) has the distance 2, and (1, 3) has −2. For
         more groups, the numbers are split into a multiple of `pattern` and the rest. If the multiple is negative, its
         distance is subtracted from the distance of the rest.
-
-        Args:
-            pattern: (groups,) numbers that define the positive direction.
         """
         gradient, distance = self.gradient(pattern), float(self.size(pattern))
 
@@ -210,14 +184,7 @@ MEAN_DEVIATION = DistanceMeasure(lambda means: 1 - evenness(means), _deviation_g
 
 
 def most_different(numbers: Floats, pairs: Pairs) -> tuple[int, int]:
-    """Return the indices of the two groups whose numbers differ most; the group with the higher number comes first.
-
-    If no groups differ, return the first pair.
-
-    Args:
-        numbers: (groups,) number of each group.
-        pairs: index pairs of the groups that are compared.
-    """
+    """Return the indices of the two groups whose numbers differ most, higher first; the first pair if none differ."""
     differences = np.array([numbers[first] - numbers[second] for first, second in pairs])
     # Rounded, so that differences that are equal except for rounding errors are a tie; the first of a tie is taken.
     place = int(np.nanargmax(np.round(np.abs(differences), 12)))
@@ -226,12 +193,7 @@ def most_different(numbers: Floats, pairs: Pairs) -> tuple[int, int]:
 
 
 def direction_unknown(both_gaps: float, error: float) -> bool:
-    """Return whether the direction of a gap is unknown: the sum of both runs' gaps is not clearly different from 0.
-
-    Args:
-        both_gaps: sum of the signed gaps of both runs.
-        error: standard error of the change of the gap.
-    """
+    """Return whether both runs' gaps add up to less than `CLEAR_ERRORS` standard errors of the gap's change."""
     return abs(both_gaps) < CLEAR_ERRORS * error
 
 
@@ -241,13 +203,7 @@ def growth_error(
     """Return the standard error of the change of a distance, size(current) − size(baseline).
 
     The standard error is the standard deviation over random draws: the means of each run are drawn from a normal
-    distribution around the observed means.
-
-    Args:
-        size: function that returns the distance for each row of (..., groups) numbers.
-        current, baseline: (groups,) means of the two runs.
-        covariance: (groups, groups) covariance of current − baseline; half of it is attributed to each run.
-        random: random generator.
+    distribution around the observed means. Half of the covariance of current − baseline is attributed to each run.
     """
     noise = random.multivariate_normal(np.zeros(len(current)), covariance / 2, size=(2, DRAWS), method="eigh")
     return float((size(current + noise[0]) - size(baseline + noise[1])).std())
@@ -257,7 +213,7 @@ def growth_error(
 
 
 def mean_error(numbers: Floats) -> float:
-    """Return the standard error of the mean of `numbers`: one number for each of at least two units."""
+    """Return the standard error of the mean of at least two numbers."""
     return float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
 
 
@@ -275,12 +231,7 @@ def shrunken_mean_and_error(scores: Floats, added: float = 1.0) -> tuple[float, 
 
 
 def bounded_error(scores: Floats, added: float = 1.0) -> float:
-    """Return the standard error of the mean of scores in 0..1, at least the error of `shrunken_mean_and_error`.
-
-    Args:
-        scores: (n,) scores, 0..1.
-        added: how many zeros, and how many ones, `shrunken_mean_and_error` adds.
-    """
+    """Return the standard error of the mean of scores in 0..1, at least the error of `shrunken_mean_and_error`."""
     plain = mean_error(scores) if len(scores) > 1 else 0.0
     return max(plain, shrunken_mean_and_error(scores, added)[1])
 
@@ -304,12 +255,7 @@ def sample_errors(samples: Sequence[Floats]) -> Floats:
 
 
 def effective_size(mean: float, error: float) -> float:
-    """Return the number of independent yes-or-no answers whose mean has the standard error `error`.
-
-    Args:
-        mean: share of yes, above 0 and below 1.
-        error: standard error of the mean, above 0.
-    """
+    """Return the number of independent yes-or-no answers whose mean, above 0 and below 1, has this standard error."""
     return mean * (1 - mean) / error**2
 
 
@@ -347,14 +293,7 @@ class Errors:
 
 
 def limit_errors(scores: Floats, problematic: Bools, limit: float) -> Errors:
-    """Return the error rates of one limit.
-
-    Args:
-        scores: (cases,) score of each case; larger is worse.
-        problematic: (cases,) whether the case was labelled as problematic; at least one case must be problematic, and
-            at least one acceptable.
-        limit: cases with a score above the limit raise an alarm.
-    """
+    """Return the error rates of one limit; larger scores are worse, and both kinds of cases must occur."""
     z = intervals.quantile(0.975)
     acceptable, bad = int((~problematic).sum()), int(problematic.sum())
     alarms, misses = int((scores[~problematic] > limit).sum()), int((scores[problematic] <= limit).sum())
@@ -366,10 +305,6 @@ def error_curve(scores: Floats, problematic: Bools) -> list[Errors]:
 
     Every other limit between the lowest and the highest score has the error rates of one of these limits. If all scores
     are equal, the list is empty.
-
-    Args:
-        scores: (cases,) score of each case; larger is worse.
-        problematic: (cases,) whether the case was labelled as problematic.
     """
     distinct = np.unique(scores)
     return [limit_errors(scores, problematic, float(limit)) for limit in (distinct[1:] + distinct[:-1]) / 2]
@@ -401,12 +336,8 @@ TIE = 1 + 1e-7
 def fisher_p_value(first: tuple[int, int], second: tuple[int, int]) -> float:
     """Return the two-sided p-value of Fisher's exact test: do two groups have the same share of hits?
 
-    Args:
-        first, second: number of hits, and number of misses, of each group.
-
-    Returns:
-        the p-value: total probability of all tables (with the same totals) that are at most as probable as the observed
-        table.
+    The p-value is the total probability of all tables (with the same totals) that are at most as probable as the
+    observed table. Each group has a number of hits and a number of misses.
     """
     size, other, hits = sum(first), sum(second), first[0] + second[0]
     fewest, most = max(0, hits - other), min(hits, size)
@@ -443,13 +374,11 @@ class Association:
 
 
 def association(counts: NDArray[np.float64]) -> Association:
-    """Return the association between group and value, by the generalised Cochran-Mantel-Haenszel test.
+    """Return the association of group and value, by the generalised Cochran-Mantel-Haenszel test.
 
-    With a single stratum, the statistic is Pearson's chi-square times (n - 1) / n. The expected value of the statistic
-    under the null hypothesis is subtracted before Cramér's V is computed (Bergsma 2013).
-
-    Args:
-        counts: (strata, groups, values) number of rows.
+    `counts` are the (strata, groups, values) numbers of rows. With a single stratum, the statistic is Pearson's
+    chi-square times (n - 1) / n. The expected value of the statistic under the null hypothesis is subtracted before
+    Cramér's V is computed (Bergsma 2013).
     """
     from scipy.special import chdtrc
 
@@ -512,7 +441,6 @@ class ShareChange:
 
     @property
     def value(self) -> float:
-        """Return the change of the gap from the baseline to the current run."""
         return float(self.coefficients @ self.hits)
 
     @property
@@ -532,10 +460,7 @@ class ShareChange:
         return max(error, math.hypot(*gap_errors)), None
 
     def permuted_changes(self, count: int, random: np.random.Generator) -> Floats:
-        """Return the change for each of `count` random permutations of run labels within cells; shape (count,).
-
-        The draws are the null distribution: they show which changes occur if the runs do not differ.
-        """
+        """Return (count,) changes after random permutation of run labels within cells: the null distribution."""
         coefficients, changes = self.coefficients, np.zeros(count)
         for cell in np.unique(self.cells):
             own = self.cells == cell
@@ -559,18 +484,11 @@ def change_error(values: Floats, current: Bools, cells: Ints, coefficients: Floa
 
     Differences between cells do not add to the error: a question that is always refused has the variance 0. The
     variance of a cell is pooled over both runs. If a cell has only one value in each run, the variance is half the
-    squared difference of the two values: an unbiased estimate if nothing changed.
+    squared difference of the two values: an unbiased estimate if nothing changed. Within a cell, the coefficients of
+    one run are positive, and those of the other run are negative; 0 leaves a value out.
 
-    Args:
-        values: (n,) value of each answer, of both runs.
-        current: (n,) whether the answer belongs to the current run.
-        cells: (n,) cell number of each answer, from 0.
-        coefficients: (n,) factor of each value. Within a cell, the factors of one run are positive, and the factors of
-            the other run are negative. Answers that are left out have the factor 0.
-
-    Returns:
-        the standard error, and its degrees of freedom (Satterthwaite 1946). The result is 0 and `None` if the variances
-        of all cells are 0.
+    The second result is the degrees of freedom (Satterthwaite 1946). The results are 0 and `None` if the variances of
+    all cells are 0.
     """
     groups = cells * 2 + current
     sizes = np.bincount(groups, minlength=2 * (int(cells.max()) + 1)).astype(np.float64)

@@ -44,11 +44,7 @@ def two_sided_p(t: float, degrees_of_freedom: float) -> float:
 def interval(
     value: float, standard_error: float, confidence: float = 0.95, degrees_of_freedom: float | None = None
 ) -> tuple[float, float]:
-    """Return the two-sided confidence interval of an estimate.
-
-    The interval comes from Student's t distribution, or from the normal distribution if no degrees of freedom are
-    given.
-    """
+    """Return the two-sided interval of Student's t, or of the normal distribution without degrees of freedom."""
     half = quantile((1 + confidence) / 2, degrees_of_freedom) * standard_error
     return value - half, value + half
 
@@ -76,13 +72,7 @@ def minimum_detectable(
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimated value or change.
-
-    Attributes:
-        value: the estimate.
-        standard_error: standard error of `value`.
-        interval: two-sided 95 % confidence interval of `value`.
-    """
+    """An estimated value or change, with its standard error and two-sided 95 % confidence interval."""
 
     value: float
     standard_error: float
@@ -90,7 +80,6 @@ class Estimate:
 
     @classmethod
     def normal(cls, value: float, standard_error: float) -> Estimate:
-        """Return an estimate with the confidence interval of the normal distribution."""
         return cls(value, standard_error, interval(value, standard_error))
 
     @classmethod
@@ -103,14 +92,10 @@ class Estimate:
 
 
 def wilson(hits: float, n: float, z: float) -> tuple[float, float]:
-    """Return Wilson's score interval of a share, 0..1 (Wilson 1927).
+    """Return Wilson's score interval of a share, 0..1 (Wilson 1927); (0, 1) for a sample of size 0.
 
-    `scipy.stats.binomtest` gives the same interval, but only for whole numbers of hits.
-
-    Args:
-        hits: number of hits, 0..n; may be a fraction if answers were averaged.
-        n: size of the sample; 0 gives the interval (0, 1).
-        z: quantile of the standard normal distribution.
+    `scipy.stats.binomtest` gives the same interval, but only for whole numbers of hits. Averaged answers have fractions
+    of hits.
     """
     if n == 0:
         return 0.0, 1.0
@@ -121,13 +106,7 @@ def wilson(hits: float, n: float, z: float) -> tuple[float, float]:
 
 
 def newcombe(hits: float, n: float, other_hits: float, other_n: float, z: float) -> tuple[float, float]:
-    """Return the interval of the difference between two independent shares, −1..1 (Newcombe 1998, method 10).
-
-    Args:
-        hits, n: hits and sample size of the first share; see `wilson`.
-        other_hits, other_n: hits and sample size of the share that is subtracted from the first.
-        z: quantile of the standard normal distribution.
-    """
+    """Return the interval of a share minus another, independent share, −1..1 (Newcombe 1998, method 10)."""
     share, other = hits / n if n else 0.0, other_hits / other_n if other_n else 0.0
     low, high = wilson(hits, n, z)
     other_low, other_high = wilson(other_hits, other_n, z)
@@ -158,13 +137,9 @@ def least_difference_error(n: int) -> float:
 def paired_interval(differences: NDArray[np.float64], z: float) -> tuple[float, float]:
     """Return the interval of the difference between two shares of the same units, within −1..1 (Agresti and Min 2005).
 
-    Each unit has a yes or a no for each of the two shares, which makes four possible pairs. Half a unit is added to the
-    count of each possible pair, so that the interval is also valid if few units differ.
-
-    Args:
-        differences: (units,) for each unit, its number for the first share minus its number for the second; each number
-            is 0 for a no, 1 for a yes, or between 0 and 1 for an average of several answers.
-        z: quantile of the standard normal distribution.
+    Each unit has a yes (1) or a no (0), or an average of several answers, for each of the two shares; `differences` are
+    the first minus the second. Half a unit is added to the count of each of the four possible pairs, so that the
+    interval is also valid if few units differ.
     """
     size = len(differences) + 2
     mean = float(differences.sum()) / size
@@ -184,10 +159,7 @@ def log_ratio(hits: float, n: float, other_hits: float, other_n: float) -> tuple
 
     If a share is 0, half a hit is first added to each of the two samples, so that the results are finite (Walter 1975;
     Pettigrew, Gart and Thomas 1986). If both shares are 1, half a miss is added to each, so that the error is above 0.
-
-    Args:
-        hits, n: hits and sample size of the first share; hits may be a fraction if answers were averaged.
-        other_hits, other_n: hits and sample size of the share by which the first share is divided.
+    Averaged answers have fractions of hits.
     """
     if not hits or not other_hits:
         hits, n, other_hits, other_n = hits + HALF, n + HALF, other_hits + HALF, other_n + HALF
@@ -200,12 +172,7 @@ def log_ratio(hits: float, n: float, other_hits: float, other_n: float) -> tuple
 
 
 def ratio_interval(logarithm: float, error: float, z: float) -> tuple[float, float]:
-    """Return the interval of a ratio, from its logarithm and the standard error of the logarithm.
-
-    Args:
-        logarithm, error: the two results of `log_ratio`.
-        z: quantile of the standard normal distribution.
-    """
+    """Return the interval of a ratio, from the two results of `log_ratio`."""
     return math.exp(logarithm - z * error), math.exp(logarithm + z * error)
 
 
@@ -234,14 +201,10 @@ class Separation:
     def of(cls, d_prime: float, null_sd: float, marked: int, unmarked: int) -> Separation:
         """Return the distance with its standard error, √(null variance + d'² / 2n) for n units.
 
-        The first part is the variance if the groups do not differ; it includes the variation between trained
-        classifiers, and is at least that of two means of independent units. The second part is the variance of the
-        estimated standard deviation (Hedges and Olkin 1985, "Statistical Methods for Meta-Analysis").
-
-        Args:
-            d_prime: the distance.
-            null_sd: standard deviation of the distance over labels permuted within strata.
-            marked, unmarked: number of units of each group.
+        The first part is the variance if the groups do not differ, over labels permuted within strata; it includes the
+        variation between trained classifiers, and is at least that of two means of independent units. The second part
+        is the variance of the estimated standard deviation (Hedges and Olkin 1985, "Statistical Methods for
+        Meta-Analysis").
         """
         variance = max(null_sd**2, 1 / marked + 1 / unmarked)
         return cls(d_prime, math.sqrt(variance + d_prime**2 / (2 * (marked + unmarked))))

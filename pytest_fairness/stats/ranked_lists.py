@@ -37,32 +37,25 @@ def similarities(
     variant: Variant = "normalized",
     k: int,
 ) -> Floats:
-    """Return the similarity of the two lists of each pair.
+    """Return the (pairs,) similarities of `first[i]` and `second[i]`, lists of items, best first, cut after `k` items.
 
     Args:
-        first, second: lists of items, best first; only the first `k` items count. `first[i]` and `second[i]` are a
-            pair; in the audits, the first list is for a group and the second is the neutral list.
         measure: `jaccard` compares sets; `serp` weights each shared item by its rank in the first list; `prag` counts
             the pairs of items that both lists put in the same order; items that the second list lacks count as the last
             items of the second list.
         variant: scale of the result. `normalized` ignores repeated items; `fairllm` and `langfair` count them as the
             authors' code and LangFair do.
-        k: length of a full list, at least 1.
 
     Returns:
-        (pairs,) similarities, 0..1; only `serp` on the scale `fairllm` can exceed 1, if the second list is shorter than
-        the first or repeats an item. The similarity is 0 if only one list is empty. It is NaN if both lists are empty,
-        because two refusals do not agree in any item.
+        similarities, 0..1; only `serp` on the scale `fairllm` can exceed 1, if the second list is shorter than the
+            first or repeats an item. The similarity is 0 if only one list is empty. It is NaN if both lists are empty,
+            because two refusals do not agree in any item.
     """
     return Pairs(first, second, variant=variant, k=k).similarities(measure)
 
 
 class Pairs:
-    """Pairs of lists, encoded once and compared by one or more measures.
-
-    Args:
-        first, second, variant, k: see the function `similarities` of this module.
-    """
+    """Pairs of lists, encoded once and compared by one or more measures."""
 
     def __init__(
         self,
@@ -88,7 +81,6 @@ class Pairs:
         self._present: Bools = self._times > 0
 
     def similarities(self, measure: Measure) -> Floats:
-        """Return the similarity of each pair's lists by this measure; shape (pairs,)."""
         # Empty lists divide by 0; their results are set below.
         with np.errstate(divide="ignore", invalid="ignore"):
             match measure:
@@ -103,7 +95,7 @@ class Pairs:
         return scores
 
     def _jaccard(self) -> Floats:
-        """Return the number of shared items divided by the number of different items in both lists together."""
+        """Return the number of shared items divided by the number of different items in both lists."""
         shared = _distinct(np.where(self._present, self._first, -1))
         return np.asarray(shared / (_distinct(self._first) + _distinct(self._second) - shared))
 
@@ -148,15 +140,9 @@ class Pairs:
 
 
 def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
-    """Return each list as a row of integer codes, shape (lists, k); equal items have equal codes.
+    """Return each list as a row of k item numbers, with −1 after the last item; new items are added to `numbers`.
 
-    The places after the last item of a list hold −1.
-
-    Args:
-        lists: the first list, or the second list, of each compared pair; items are ordered best first.
-        numbers: code of each item; new items are added.
-        k: number of items that count.
-        variant: `normalized` drops repeated items.
+    `normalized` drops repeated items.
     """
     # A list that occurs in many pairs is encoded once.
     different = {id(items): items for items in lists}
@@ -185,7 +171,6 @@ def _counts_and_places(first: Ints, second: Ints, variant: Variant) -> tuple[NDA
 
 
 def _distinct(lists: Ints) -> NDArray[np.int64]:
-    """Return the number of different items of each list; shape (pairs,)."""
     ordered = np.sort(lists, axis=1)
     new = ordered[:, 1:] != ordered[:, :-1]
     count: NDArray[np.int64] = np.count_nonzero(new & (ordered[:, 1:] >= 0), axis=1) + (ordered[:, 0] >= 0)
@@ -208,12 +193,9 @@ def quality(lists: Sequence[Sequence[str]], relevant: Sequence[Collection[str]],
     """Return precision, recall and NDCG of the first `k` items of each list; an item is either relevant or not.
 
     NDCG is the normalised discounted cumulative gain (Järvelin and Kekäläinen 2002). scikit-learn's `ndcg_score`
-    returns only its mean over lists; this function returns the value of each list.
-
-    Args:
-        lists: items of each list, best first, without repeated items; only the first `k` count.
-        relevant: relevant items for each list; a list without relevant items has the results NaN.
-        k: length of a full list; a shorter list has a lower precision, because its missing items count as not relevant.
+    returns only its mean over lists; this function returns the value of each list. Items are ordered best first,
+    without repeated items. A list of fewer than `k` has a lower precision, because its missing items count as not
+    relevant.
     """
     relevant_sets = [set(items) for items in relevant]
     hits = np.zeros((len(lists), k))
@@ -280,13 +262,8 @@ def _entropy(weights: Floats) -> Floats:
 def compared_columns(rows: Floats, needed: int, minimum: int) -> list[int]:
     """Return the columns that have enough numbers to be compared, at least two columns.
 
-    A number counts if its row has a number in another compared column, too. A column has enough numbers if they are
-    `needed`, or half as many as those of the fullest column, and at least `minimum`.
-
-    Args:
-        rows: (units, columns) numbers; NaN for a missing number.
-        needed: number of units that is enough in any case.
-        minimum: number of units that a column must have in any case.
+    A number (not NaN) counts if its row has a number in another compared column, too. A column has enough numbers if
+    they are `needed`, or half as many as those of the fullest column, and at least `minimum`.
     """
     columns = list(range(rows.shape[1]))
     present = ~np.isnan(rows)
@@ -303,11 +280,8 @@ def compared_columns(rows: Floats, needed: int, minimum: int) -> list[int]:
 def complete_rows(rows: Floats) -> Floats:
     """Return rows of pseudo-values for the rows with at least two numbers, and rows of NaN for the others.
 
-    A table without missing numbers is returned unchanged. All rows of the result are NaN if the columns cannot be
+    A table without missing numbers (NaN) is returned unchanged. All rows of the result are NaN if the columns cannot be
     compared, because some have no row in common with the others.
-
-    Args:
-        rows: (units, columns) numbers of at least two columns; NaN for a missing number.
     """
     present = ~np.isnan(rows)
     used = present.sum(axis=1) >= min(2, rows.shape[1])
@@ -326,16 +300,11 @@ def complete_rows(rows: Floats) -> Floats:
 
 
 def row_contributions(rows: Floats) -> Floats:
-    """Return each row's contributions to the estimated column means, for tests by random signs of the rows.
+    """Return the (used units, columns) contributions of rows to the estimated column means, for tests by random signs.
 
     Only differences between columns have a meaning. If the columns do not differ, a row with the opposite signs is as
-    likely as the row, also if only few rows have a number in a column, whose pseudo-values would all be alike.
-
-    Args:
-        rows: (units, columns) numbers for which `complete_rows` returns numbers, too.
-
-    Returns:
-        (used units, columns) numbers; for a table without missing numbers, the deviations from the row's mean.
+    likely as the row, also if only few rows have a number in a column, whose pseudo-values would all be alike. For a
+    table without missing numbers, these are the deviations from the row's mean.
     """
     used = rows[(~np.isnan(rows)).sum(axis=1) >= min(2, rows.shape[1])]
     if not np.isnan(used).any():
@@ -345,10 +314,9 @@ def row_contributions(rows: Floats) -> Floats:
 
 
 def _normal_equations(rows: Floats) -> tuple[Floats, Floats]:
-    """Return both sides of the normal equations of the column effects, which add up to 0, for each row.
+    """Return each row's part of the normal equations of the column effects, which add up to 0.
 
-    Returns:
-        (units, columns, columns) and (units, columns) numbers; their sums over the rows are the equations.
+    The parts have the shapes (units, columns, columns) and (units, columns).
     """
     own = (~np.isnan(rows)).astype(np.float64)
     left = own[:, :, None] * (np.eye(rows.shape[1]) - own[:, None, :] / own.sum(axis=1)[:, None, None])

@@ -1,4 +1,8 @@
-"""Arrays, and permutation, sign-flip, bootstrap and group-sequential tests: seeded draws, p-values, alphas."""
+"""Arrays, and permutation, sign-flip, bootstrap and group-sequential tests: seeded draws, p-values, alphas.
+
+`count` is the number of random draws of a test. If at most this many combinations exist, each is used once, including
+the observed one, and the test is exact.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,6 @@ def numbered(names: Sequence[NameT]) -> tuple[tuple[NameT, ...], Ints]:
 
 
 def number_or_none(cell: float) -> float | None:
-    """Return a number, or `None` for NaN."""
     return None if math.isnan(cell) else float(cell)
 
 
@@ -57,8 +60,6 @@ def p_value(null: Floats, observed: float, *, exact: bool) -> float:
     """Return the one-sided p-value: the share of draws whose statistic is at least as large as the observed one.
 
     Args:
-        null: (draws,) statistic of each draw under the null hypothesis.
-        observed: observed statistic.
         exact: whether `null` holds each possible relabelling once, including the observed labels. If not, the observed
             statistic counts as one more draw, so that p is never 0 (Phipson and Smyth 2010). If, moreover, the observed
             statistic exceeds all of at least `DRAWS_OF_A_TAIL` draws, `tail_p_value` extrapolates p.
@@ -77,10 +78,6 @@ def tail_p_value(null: Floats, observed: float) -> float:
     The gamma distribution has the first three moments of the draws. This is the Pearson type III approximation of
     permutation tests (Mielke and Berry 2007). A skewness below 0 counts as 0, which makes p too large rather than too
     small. The p-value is at most 1 / (draws + 1), and at least a twentieth of this number.
-
-    Args:
-        null: (draws,) statistic of each draw under the null hypothesis, at least `DRAWS_OF_A_TAIL` draws.
-        observed: observed statistic, larger than the statistic of every draw.
     """
     resolved = 1 / (1 + len(null))
     sd = float(null.std()) if np.isfinite(null).all() else 0.0
@@ -94,9 +91,7 @@ def tail_p_value(null: Floats, observed: float) -> float:
 def gamma_tail(z: float, skewness: float) -> float:
     """Return the probability that a variable of mean 0 and variance 1 exceeds z; its distribution is Pearson type III.
 
-    Args:
-        z: the number that is exceeded.
-        skewness: skewness of the distribution, which is a shifted gamma distribution, mirrored for a skewness below 0.
+    This is a shifted gamma distribution, mirrored for a skewness below 0.
     """
     # Deferred, as scipy is not needed to load a probe.
     from scipy.special import gammainc, gammaincc, ndtr
@@ -114,10 +109,6 @@ def threshold(largest: Floats, alpha: float) -> float:
 
     If `alpha` is too small for the number of draws, the critical value is extrapolated by the Gumbel distribution with
     the mean and standard deviation of the draws.
-
-    Args:
-        largest: (draws,) largest statistic of each draw under the null hypothesis.
-        alpha: family-wise error rate.
     """
     observed = float(np.quantile(largest, 1 - alpha, method="higher"))
     if alpha * (len(largest) + 1) >= 1:
@@ -141,15 +132,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def mcnemar(one_way: int, other_way: int, *, two_sided: bool = False) -> float:
-    """Return the p-value of the exact McNemar test for pairs of yes-or-no answers (McNemar 1947).
+    """Return the p-value of the exact McNemar test for pairs of yes-or-no answers (McNemar 1947); 1 if no pair differs.
 
-    Args:
-        one_way: number of pairs that differ in the direction of interest.
-        other_way: number of pairs that differ in the other direction.
-        two_sided: whether both directions are of interest.
-
-    Returns:
-        the p-value, 0..1; 1 if no pair differs.
+    `one_way` is the number of pairs that differ in the direction of interest.
     """
     if one_way + other_way == 0:
         return 1.0
@@ -162,29 +147,17 @@ def mcnemar(one_way: int, other_way: int, *, two_sided: bool = False) -> float:
 
 
 def sign_flip(differences: Floats, count: int, random: np.random.Generator, *, two_sided: bool = False) -> float:
-    """Test by sign flips whether the mean difference is above 0, and return the p-value; see `sign_flips`.
-
-    Args:
-        differences: (units,) one difference for each independent unit.
-        count: number of random draws of signs; if at most this many combinations exist, each is used once.
-        random: random generator.
-        two_sided: whether the test is two-sided, so that a mean difference below 0 counts too.
-    """
+    """Return the p-value of (units,) differences, whose mean is 0 under the null hypothesis; see `sign_flips`."""
     return float(sign_flips(differences[:, None], count, random, two_sided=two_sided)[0])
 
 
 def sign_flips(differences: Floats, count: int, random: np.random.Generator, *, two_sided: bool = False) -> Floats:
     """Test several mean differences of the same units by sign flips, and return their p-values, adjusted jointly.
 
-    Each mean is divided by the root of the mean of its squares, which no sign changes, and is compared with the largest
-    of all means of a draw (the single-step max-T method of Westfall and Young 1993). A noisy difference therefore does
-    not hide a precise one. The p-values are exact for few units, and 1 for differences that are all 0.
-
-    Args:
-        differences: (units, tests) differences; all differences of a unit get the same sign.
-        count: number of random draws of signs; if at most this many combinations exist, each is used once.
-        random: random generator.
-        two_sided: whether the tests are two-sided, so that a mean difference below 0 counts too.
+    All of a unit's (units, tests) differences get the same sign. Each mean is divided by the root of the mean of its
+    squares, which no sign changes, and is compared with the largest of all means of a draw (the single-step max-T
+    method of Westfall and Young 1993). A noisy difference therefore does not hide a precise one. The p-values are exact
+    for few units, and 1 for differences that are all 0.
     """
     p_values = np.ones(differences.shape[1])
     tested = np.flatnonzero((differences != 0).any(axis=0))
@@ -215,18 +188,10 @@ NUMBERS_AT_ONCE = 2**20
 def swapped_means(
     current: Floats, baseline: Floats, count: int, random: np.random.Generator
 ) -> tuple[Floats, Floats, bool]:
-    """Return both runs' column means after random swaps of rows between the runs (null hypothesis: no change).
+    """Return both runs' (draws, columns) means after random swaps of rows, and whether the test is exact.
 
-    An entity's row of the current run and its row of the baseline change places with probability 0.5.
-
-    Args:
-        current, baseline: (entities, columns) numbers of the same entities, without NaN.
-        count: number of random draws; if at most this many combinations of swaps exist, each is used once.
-        random: random generator.
-
-    Returns:
-        (draws, columns) means of the current run, (draws, columns) means of the baseline run, and whether each possible
-        combination of swaps was used once (an exact test).
+    The null hypothesis is that nothing changed: an entity's row of the current run and its row of the baseline change
+    places with probability 0.5. The rows are (entities, columns) numbers of the same entities, without NaN.
     """
     chosen, exact = _chosen_sums(baseline - current, count, random)
     moved = chosen / len(current)
@@ -234,15 +199,9 @@ def swapped_means(
 
 
 def flipped_means(differences: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
-    """Return column means after random changes of the entities' signs (null hypothesis: the means are 0).
+    """Return (draws, columns) means after random changes of the entities' signs, and whether the test is exact.
 
-    Args:
-        differences: (entities, columns) differences; all differences of an entity get the same sign.
-        count: number of random draws; if at most this many combinations of signs exist, each is used once.
-        random: random generator.
-
-    Returns:
-        (draws, columns) means, and whether each combination of signs was used once (an exact test).
+    The null hypothesis is that the means are 0. All differences of an entity get the same sign.
     """
     flipped, exact = _chosen_sums(differences, count, random)
     return (differences.sum(axis=0) - 2 * flipped) / len(differences), exact
@@ -251,10 +210,7 @@ def flipped_means(differences: Floats, count: int, random: np.random.Generator) 
 def bootstrap_means(rows: Floats, count: int, random: np.random.Generator) -> Floats:
     """Return the column means of bootstrap samples: entities drawn with replacement; shape (count, columns).
 
-    Args:
-        rows: (entities, columns) numbers; cells with NaN are left out of the means. A mean is NaN if no cell is left.
-        count: number of draws.
-        random: random generator.
+    Cells with NaN are left out of the means. A mean is NaN if no cell is left.
     """
     present = ~np.isnan(rows)
     filled = np.where(present, rows, 0.0)
@@ -268,10 +224,7 @@ def bootstrap_means(rows: Floats, count: int, random: np.random.Generator) -> Fl
 
 
 def _chosen_sums(rows: Floats, count: int, random: np.random.Generator) -> tuple[Floats, bool]:
-    """Return the column sums of randomly chosen rows, each chosen with probability 0.5; shape (draws, columns).
-
-    The second result is whether each combination of rows was used once (an exact test).
-    """
+    """Return (draws, columns) sums of rows that are each chosen with probability 0.5, and whether the test is exact."""
     entities = len(rows)
     if 2**entities <= count:
         return np.array(list(product((0.0, 1.0), repeat=entities))) @ rows, True
@@ -297,17 +250,9 @@ LabelT = TypeVar("LabelT", np.bool_, np.int8)
 
 
 def relabellings(labels: Bools, strata: Ints, count: int, random: np.random.Generator) -> tuple[Bools, bool]:
-    """Return group labels after permutation within strata (null hypothesis: the groups do not differ).
+    """Return (draws, units) group labels after permutation within strata, and whether the test is exact.
 
-    Args:
-        labels: (units,) the observed labels, true for one group and false for the other.
-        strata: (units,) stratum number of each unit; labels are exchanged only between units of the same stratum.
-        count: number of random draws; if at most this many distinct relabellings exist, each is used once, including
-            the observed labels.
-        random: random generator.
-
-    Returns:
-        (draws, units) labels, and whether these are all distinct relabellings (an exact test).
+    The null hypothesis is that the groups do not differ: labels are exchanged only between units of the same stratum.
     """
     members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
     distinct = math.prod(math.comb(len(indices), int(labels[indices].sum())) for indices in members)
@@ -323,12 +268,7 @@ def relabellings(labels: Bools, strata: Ints, count: int, random: np.random.Gene
 
 
 def _all_choices(labels: Bools, members: list[Ints]) -> Iterator[Ints]:
-    """Yield, for each distinct relabelling, the indices of the units whose label is true.
-
-    Args:
-        labels: (units,) the observed labels.
-        members: indices of each stratum's units.
-    """
+    """Yield, for each distinct relabelling, the indices of the units whose label is true."""
     per_stratum = [combinations(indices, int(labels[indices].sum())) for indices in members]
     for choice in product(*per_stratum):
         yield np.array([index for part in choice for index in part], dtype=np.int64)
@@ -351,29 +291,14 @@ class RunCells:
 
     @classmethod
     def of(cls, current: Bools, cells: Ints, *, equal_size: bool = True) -> RunCells:
-        """Return the units grouped by cell.
-
-        Args:
-            current: (units,) whether the unit belongs to the current run.
-            cells: (units,) cell number of each unit.
-            equal_size: see the attribute.
-        """
         order = np.argsort(cells, kind="stable")
         return cls(current, np.split(order, np.flatnonzero(np.diff(cells[order])) + 1), equal_size)
 
     def swaps(self, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
-        """Return the units of each run after random exchange between the runs (null hypothesis: no change).
+        """Return (count, units) masks of the units of each run after random exchange (null hypothesis: no change).
 
         In each cell, both runs get as many units as the run with fewer units has in this cell or, without `equal_size`,
         as many as they have. A cell that is empty in one run is left out.
-
-        Args:
-            count: number of random draws.
-            random: random generator.
-
-        Returns:
-            two (count, units) masks: the units that a draw assigns to the current run, and the units that it assigns to
-            the baseline.
         """
         to_current = np.zeros((count, len(self.current)), dtype=np.bool_)
         to_baseline = np.zeros((count, len(self.current)), dtype=np.bool_)
@@ -384,17 +309,9 @@ class RunCells:
         return to_current, to_baseline
 
     def sums_after_swaps(self, values: Floats, count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the column sums over the units of each run after random exchange; the draws are those of `swaps`.
+        """Return (count, columns) sums of `values` over each run's units after the random exchange of `swaps`.
 
         The masks of all draws are never in memory together. See `sums` for the weights of the units.
-
-        Args:
-            values: (units, columns) numbers.
-            count: number of random draws.
-            random: random generator.
-
-        Returns:
-            two (count, columns) arrays: the sums of the current run, and the sums of the baseline.
         """
         sums = np.zeros((2, count, values.shape[1]))
         for indices in self.members:
@@ -424,15 +341,9 @@ class RunCells:
         return (1.0, 1.0) if self.equal_size else (size / max(own, 1), size / max(other, 1))
 
     def cuts(self, count: int, random: np.random.Generator) -> tuple[Bools, Bools]:
-        """Return random cuts: subsets of each run's units, with the same number of units of both runs in each cell.
+        """Return random cuts: masks of each run's units, with the same number of units of both runs in each cell.
 
-        Args:
-            count: number of random cuts.
-            random: random generator.
-
-        Returns:
-            two (count, units) masks: the units of the current run in each cut, and the units of the baseline. If the
-            runs already have equal size in every cell, each mask has a single row.
+        The masks have the shape (count, units) or, if the runs already have equal size in every cell, a single row.
         """
         equal = all(2 * np.count_nonzero(self.current[indices]) == len(indices) for indices in self.members)
         halves = []
@@ -462,10 +373,7 @@ class RunCells:
 def _permuted(
     deal: NDArray[LabelT], count: int, random: np.random.Generator
 ) -> Iterator[tuple[slice, NDArray[LabelT]]]:
-    """Yield random permutations of `deal`, `count` in all, as rows of arrays of limited size.
-
-    Each array comes with a slice: the indices of its rows among all draws.
-    """
+    """Yield random permutations of `deal`, `count` in all, in arrays of limited size, with the slice of their rows."""
     rows = max(1, LABELS_AT_ONCE // max(1, len(deal)))
     for start in range(0, count, rows):
         size = min(rows, count - start)
@@ -481,26 +389,19 @@ _POINTS = 801
 
 
 def interim_alphas(shares: Sequence[float], alpha: float) -> list[float]:
-    """Return the one-sided alpha of each interim analysis; all analyses together have the error rate `alpha`.
+    """Return the one-sided alpha of each interim analysis; all analyses together have the error rate `alpha`, 0..0.5.
 
-    When a share of the data has been collected, the probability of a false rejection in the analyses up to then is
-    `alpha × share ** 2`. This is a spending function (Lan and DeMets 1983) of the power family (Kim and DeMets 1987).
-    The data that an analysis adds must be independent of earlier data. The probabilities are computed by numerical
-    integration (Armitage, McPherson and Rowe 1969).
-
-    Args:
-        shares: share of all planned data at each analysis, in rising order; the last share is 1.
-        alpha: probability, 0..0.5, that any of the analyses rejects a true null hypothesis.
-
-    Returns:
-        one alpha for each share; `alpha` itself if there is a single share.
+    `shares` are the shares of all planned data at each analysis, in rising order up to 1. When a share of the data has
+    been collected, the probability of a false rejection in the analyses up to then is `alpha × share ** 2`. This is a
+    spending function (Lan and DeMets 1983) of the power family (Kim and DeMets 1987). The data that an analysis adds
+    must be independent of earlier data. The probabilities are computed by numerical integration (Armitage, McPherson
+    and Rowe 1969).
     """
     return list(_alphas(tuple(shares), alpha)) if len(shares) > 1 else [alpha]
 
 
 @lru_cache(maxsize=256)
 def _alphas(shares: tuple[float, ...], alpha: float) -> tuple[float, ...]:
-    """Return the result of `alphas` for two or more shares."""
     # The sum of all data so far is a random walk that starts at 0 and has the share as its variance.
     sums, weights = np.zeros(1), np.ones(1)
     one_sided, previous = [], 0.0
@@ -516,10 +417,8 @@ def _alphas(shares: tuple[float, ...], alpha: float) -> tuple[float, ...]:
 def _critical_value(sums: Floats, weights: Floats, sd: float, spent: float) -> float:
     """Return the critical value of the next analysis, which the sum of the data exceeds with probability `spent`.
 
-    Args:
-        sums, weights: possible values of the sum at the previous analysis, and their probabilities.
-        sd: standard deviation of the data that the next analysis adds.
-        spent: probability that the sum exceeds the critical value although the null hypothesis holds.
+    `sums` and `weights` are the possible sums at the previous analysis and their probabilities; `sd` is the standard
+    deviation of the data that the next analysis adds.
     """
     # Deferred, as scipy.optimize takes a third of a second to import and few probes have interim analyses.
     from scipy.optimize import brentq
@@ -534,14 +433,7 @@ def _critical_value(sums: Floats, weights: Floats, sd: float, spent: float) -> f
 def _distribution_below(
     bound: float, total_sd: float, sums: Floats, weights: Floats, sd: float
 ) -> tuple[Floats, Floats]:
-    """Return possible sums of the data at the next analysis, up to `bound`, and their probabilities.
-
-    Args:
-        bound: critical value of the next analysis.
-        total_sd: standard deviation of the sum at the next analysis.
-        sums, weights: possible values of the sum at the previous analysis, and their probabilities.
-        sd: standard deviation of the data that the next analysis adds.
-    """
+    """Return possible sums of the data at the next analysis, up to `bound`, and their probabilities."""
     points = np.linspace(-_DEVIATIONS * total_sd, bound, _POINTS)
     density = np.exp(-(((points[:, None] - sums) / sd) ** 2) / 2) @ weights / (sd * math.sqrt(2 * math.pi))
     width = points[1] - points[0]

@@ -1,4 +1,9 @@
-"""Differences between two groups within strata, in one run and in two runs that are compared."""
+"""Differences between two groups within strata, in one run and in two runs that are compared.
+
+`marked` says which units (or documents) belong to the marked group; `strata` are their stratum numbers from 0, and
+`cells` the numbers of their group within the stratum, all (units,). `weights` has the shape (strata,); a weight is 0 if
+one group has no unit in the stratum.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +27,6 @@ class StratifiedValues:
     """One value for each document of a run; every stratum holds both groups.
 
     Attributes:
-        values: (documents,) value of each document.
-        marked: (documents,) whether the document belongs to the marked group.
-        strata: (documents,) stratum number of each document.
-        stratum_names: name of each stratum, by its number.
         least_error: lower limit of the gap's standard error, which would be 0 if all values were equal by chance.
     """
 
@@ -37,19 +38,14 @@ class StratifiedValues:
 
     @cached_property
     def weights(self) -> Floats:
-        """Return the weight of each stratum's difference between the groups; shape (strata,)."""
         return precision(*cell_sizes(self.marked, self.strata, len(self.stratum_names)))
 
     @cached_property
     def coefficients(self) -> Floats:
-        """Return the coefficient of each document in the mean difference within strata; shape (documents,).
-
-        The coefficients of the marked group add up to 1, and the coefficients of the unmarked group to −1.
-        """
+        """Return the documents' coefficients in the gap; they add up to 1 (marked) and to −1 (unmarked)."""
         return coefficients(self.marked, self.strata, self.weights)
 
     def gap(self) -> float:
-        """Return the mean value of the marked group minus the mean value of the unmarked group, within strata."""
         # The smallest value is subtracted, so that equal values have a gap of exactly 0.
         return float(self.coefficients @ (self.values - self.values.min()))
 
@@ -64,11 +60,7 @@ class StratifiedValues:
         return float(share[self.marked].sum()), 0.0 - float(share[~self.marked].sum())
 
     def error(self, weights: Floats | None = None) -> tuple[float, float]:
-        """Return the standard error of the gap, at least `least_error`, and its degrees of freedom.
-
-        Args:
-            weights: (strata,) weights; `None` for the run's own weights.
-        """
+        """Return the standard error of the gap, at least `least_error`, and its degrees of freedom."""
         error, degrees = difference_error(
             self.values, self.marked, self.strata, self.weights if weights is None else weights
         )
@@ -80,7 +72,6 @@ class TwoRuns:
     """Documents of this run and of the baseline together; strata with the same name are one stratum.
 
     Attributes:
-        current, baseline: documents of the two runs.
         strata: (documents,) stratum number, common to both runs; the current run's documents come first.
     """
 
@@ -90,18 +81,15 @@ class TwoRuns:
 
     @classmethod
     def of(cls, current: StratifiedValues, baseline: StratifiedValues) -> TwoRuns:
-        """Return the values of both runs together; strata with the same name get the same number."""
         _, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
         return cls(current, baseline, strata)
 
     @property
     def is_current(self) -> Bools:
-        """Return whether each document belongs to the current run; shape (documents,)."""
         return np.repeat([True, False], [len(self.current.values), len(self.baseline.values)])
 
     @property
     def marked(self) -> Bools:
-        """Return whether each document belongs to the marked group; shape (documents,)."""
         return np.concatenate([self.current.marked, self.baseline.marked])
 
     def gaps(self) -> tuple[float, float]:
@@ -138,12 +126,7 @@ class TwoRuns:
         return math.sqrt(square), 1 / sum((error**2 / square) ** 2 / degrees for error, degrees in errors)
 
     def _sums(self, selections: Bools) -> Floats:
-        """Return the gap of one run for each draw, shape (draws,).
-
-        Args:
-            selections: (draws, documents) whether the draw assigns the document to this run. All draws assign equally
-                many documents of each cell.
-        """
+        """Return the gap of one run for each mask; all draws have equally many documents of each cell."""
         number = int(self.strata.max()) + 1
         sizes = cell_sizes(self.marked[selections[0]], self.strata[selections[0]], number)
         own = np.where(self.marked, *(size[self.strata] for size in sizes))
@@ -157,10 +140,7 @@ class TwoRuns:
 
     @cached_property
     def weights(self) -> Floats:
-        """Return the weight of each stratum's difference, the same for both runs; shape (strata,).
-
-        The weight is the precision of the change of the difference; it is 0 if a run lacks a group in the stratum.
-        """
+        """Return the precision of the change of each stratum's difference; 0 if a run lacks a group in the stratum."""
         number = int(self.strata.max()) + 1
         runs = (self.is_current, ~self.is_current)
         sizes = [cell_sizes(self.marked[run], self.strata[run], number) for run in runs]
@@ -178,22 +158,13 @@ def precision(*counts: Ints | Floats) -> Floats:
 
     The precision is 0 if a cell is empty. The variance of a mean of n units is proportional to 1/n. With precisions as
     weights, a weighted mean of differences therefore has the smallest variance if all units vary equally.
-
-    Args:
-        counts: numbers of units, one (strata,) array for each cell that a stratum has, such as its marked group.
     """
     with np.errstate(divide="ignore"):
         return np.asarray(1 / sum(1 / np.asarray(count, dtype=np.float64) for count in counts))
 
 
 def cell_sizes(marked: Bools, strata: Ints, number: int) -> tuple[Ints, Ints]:
-    """Return the number of marked units and the number of unmarked units in each stratum; each of shape (number,).
-
-    Args:
-        marked: (units,) whether the unit belongs to the marked group.
-        strata: (units,) stratum number of each unit, below `number`.
-        number: number of strata.
-    """
+    """Return the number of marked and of unmarked units in each of `number` strata."""
     return (
         np.bincount(strata[marked], minlength=number).astype(np.int64),
         np.bincount(strata[~marked], minlength=number).astype(np.int64),
@@ -204,11 +175,7 @@ def coefficients(marked: Bools, strata: Ints, weights: Floats) -> Floats:
     """Return the coefficient of each unit in the weighted mean difference; shape (units,).
 
     `coefficients @ values` is the weighted mean, over strata, of the marked units' mean minus the unmarked units' mean.
-
-    Args:
-        marked: (units,) whether the unit belongs to the marked group.
-        strata: (units,) stratum number of each unit.
-        weights: (strata,) weight of each stratum, 0 if one group has no unit there; the weights need not add up to 1.
+    The weights need not add up to 1.
     """
     first, second = cell_sizes(marked, strata, len(weights))
     share = weights / weights.sum()
@@ -222,12 +189,6 @@ def difference_error(values: Floats, marked: Bools, strata: Ints, weights: Float
     which a group has only one unit, the variance is unknown. The variance of all such strata is therefore estimated
     from the variation of the strata's differences, as for paired data. The standard error is 0 if no variation is
     observed.
-
-    Args:
-        values: (units,) value of each unit.
-        marked: (units,) whether the unit belongs to the marked group.
-        strata: (units,) stratum number of each unit.
-        weights: (strata,) weight of each stratum, 0 if one group has no unit there.
     """
     first, second = cell_sizes(marked, strata, len(weights))
     share = weights / weights.sum()
@@ -251,15 +212,7 @@ def difference_error(values: Floats, marked: Bools, strata: Ints, weights: Float
 def _single_unit_variance(
     values: Floats, marked: Bools, strata: Ints, share: Floats, single: Bools
 ) -> tuple[float, int]:
-    """Return the variance contributed by strata in which a group has a single unit, and its degrees of freedom.
-
-    Args:
-        values: (units,) value of each unit.
-        marked: (units,) whether the unit belongs to the marked group.
-        strata: (units,) stratum number of each unit.
-        share: (strata,) weight of each stratum, adding up to 1.
-        single: (strata,) whether a group has a single unit in the stratum.
-    """
+    """Return the variance contributed by strata in which a group has a single unit, and its degrees of freedom."""
     first, second = cell_sizes(marked, strata, len(share))
     chosen = np.flatnonzero(single)
     size = precision(first, second)[chosen]
@@ -280,32 +233,14 @@ def _single_unit_variance(
 def relabelled_sums(
     columns: Floats, marked: Bools, strata: Ints, count: int, random: np.random.Generator
 ) -> tuple[Floats, bool]:
-    """Return the column sums over the units that are labelled as marked, for each permutation of labels within strata.
-
-    Args:
-        columns: (units, columns) numbers.
-        marked: (units,) whether the unit belongs to the marked group.
-        strata: (units,) stratum number of each unit.
-        count: number of random relabellings; if at most this many exist, each is used once.
-        random: random generator.
-
-    Returns:
-        (relabellings, columns) sums, and whether these are the sums of all possible relabellings (an exact test).
-    """
+    """Return (draws, columns) sums over the units labelled as marked, and whether the test is exact."""
     labels, exact = resampling.relabellings(marked, strata, count, random)
     rows = max(1, CHUNK // len(marked))
     return np.concatenate([labels[start : start + rows] @ columns for start in range(0, len(labels), rows)]), exact
 
 
 def resampled_sums(columns: Floats, cells: Ints, count: int, random: np.random.Generator) -> Iterator[Floats]:
-    """Yield the (draws, columns) column sums of bootstrap samples: units drawn with replacement within cells.
-
-    Args:
-        columns: (units, columns) numbers.
-        cells: (units,) cell number of each unit. A bootstrap sample has as many units of each cell as the data have.
-        count: number of bootstrap samples in all.
-        random: random generator.
-    """
+    """Yield the (draws, columns) column sums of bootstrap samples: units drawn with replacement within cells."""
     members = [np.flatnonzero(cells == cell) for cell in np.unique(cells)]
     rows = max(1, CHUNK // len(cells))
     for start in range(0, count, rows):
@@ -319,19 +254,7 @@ def resampled_sums(columns: Floats, cells: Ints, count: int, random: np.random.G
 def permuted_differences(
     values: Floats, marked: Bools, strata: Ints, weights: Floats, count: int, random: np.random.Generator
 ) -> tuple[Floats, bool]:
-    """Return the null distribution: the weighted mean difference for each permutation of group labels within strata.
-
-    Args:
-        values: (units,) value of each unit.
-        marked: (units,) whether the unit belongs to the marked group; every stratum holds both groups.
-        strata: (units,) stratum number of each unit.
-        weights: (strata,) weight of each stratum.
-        count: number of random relabellings; if at most this many exist, each is used once.
-        random: random generator.
-
-    Returns:
-        (relabellings,) differences, and whether these are the differences of all possible relabellings (an exact test).
-    """
+    """Return the difference for each permutation of labels within strata, and whether the test is exact."""
     first, second = cell_sizes(marked, strata, len(weights))
     share = weights / weights.sum()
     ours, others = (values * (share / sizes)[strata] for sizes in (first, second))
@@ -348,16 +271,9 @@ def odds_ratio(
 ) -> tuple[float | None, list[float] | None, float | None]:
     """Return the odds ratio of the marked to the unmarked group, its 95 % interval and its two-sided p-value.
 
-    The interval comes from a bootstrap of documents within cells (a cell is a group within a stratum). The test
-    permutes group labels within strata. A result is `None` if it is not defined, for example because a group has a
-    count of 0.
-
-    Args:
-        counts: (documents, 2) for each document, how often the word occurs and how many other words the document has.
-        marked: (documents,) whether the document belongs to the marked group.
-        strata: (documents,) stratum number of each document.
-        draws: number of bootstrap samples, and of relabellings.
-        random: random generator.
+    `counts` says, for each document, how often the word occurs and how many other words it has. The interval comes from
+    a bootstrap of documents within cells (a cell is a group within a stratum). The test permutes group labels within
+    strata. A result is `None` if it is not defined, for example because a group has a count of 0.
     """
     sums = counts[marked].sum(axis=0), counts[~marked].sum(axis=0)
     observed = float(_log_ratio(sums[0][None], sums[1][None])[0])

@@ -1,4 +1,9 @@
-"""Distances of two samples for many labellings at once: maximum mean discrepancy, and a least-squares classifier."""
+"""Distances of two samples for many labellings at once: maximum mean discrepancy, and a least-squares classifier.
+
+`features` are (units, dimensions) vectors, and `strata` and `cells` (units,) numbers. `first` and `second`, or `marked`
+and `used`, say which units a labelling puts into which sample: (units,) or (labellings, units). A unit may be in
+neither sample. All labellings have the same number of units of each sample in each stratum.
+"""
 
 from __future__ import annotations
 
@@ -56,17 +61,8 @@ def mmd_estimates(features: Features, strata: Ints, first: Bools, second: Bools)
 
     The result equals λ W + (1 − λ) D, where D estimates ‖Σ w(s) δ(s)‖², the discrepancy of all strata together. A
     difference that is equal in all strata counts in full; differences that cancel each other count with the factor λ.
-    For strata of equal size, the standard deviation is at most 12 % larger than that of D.
-
-    Args:
-        features: (units, dimensions) feature vectors; their inner products are the kernel.
-        strata: (units,) stratum number of each unit.
-        first: (labellings, units) whether the unit is in the first sample. All labellings have the same number of units
-            in each stratum.
-        second: (labellings, units) whether the unit is in the second sample. A unit may be in neither sample.
-
-    Returns:
-        (labellings,) estimates; below 0 if the samples are more similar than random samples are on average.
+    For strata of equal size, the standard deviation is at most 12 % larger than that of D. An estimate is below 0 if
+    the samples are more similar than random samples are on average.
     """
     design = Design.of(strata, first[0], second[0])
     rows = max(1, MMD_CHUNK // features.shape[1])
@@ -75,13 +71,7 @@ def mmd_estimates(features: Features, strata: Ints, first: Bools, second: Bools)
 
 
 def mmd_within_strata(features: Features, strata: Ints, first: Bools, second: Bools) -> dict[int, float]:
-    """Return the estimate of each stratum, by stratum number, for strata with at least two units of each sample.
-
-    Args:
-        features: (units, dimensions) feature vectors.
-        strata: (units,) stratum number of each unit.
-        first, second: (units,) whether the unit is in the first, and in the second sample.
-    """
+    """Return the estimate of each stratum, by stratum number, for strata with at least two units of each sample."""
     design = Design.of(strata, first, second)
     return {
         int(strata[stratum.units[0]]): float(_difference(features, stratum, first[None], second[None])[1][0])
@@ -99,16 +89,9 @@ def mmd_standard_error(
     difference, and a second-order part, which remains if the samples do not differ. The delta method at the observed
     difference gives the linear part plus twice the second-order part, because the observed difference contains noise
     too. The second-order part is therefore subtracted once. It is the variance of the null distribution of the units
-    without the samples' difference (see `without_difference`); a permutation of samples that differ has a larger
-    variance, because it mixes the difference into both samples. The standard error is at least that of the second-order
-    part.
-
-    Args:
-        features: (units, dimensions) feature vectors.
-        strata: (units,) stratum number of each unit.
-        first, second: (units,) whether the unit is in the first, and in the second sample; every unit is in one.
-        count: number of permutations of labels within strata.
-        random: random generator of the permutations.
+    without the samples' difference (see `without_difference`), over `count` permutations of labels within strata; a
+    permutation of samples that differ has a larger variance, because it mixes the difference into both samples. The
+    standard error is at least that of the second-order part. Every unit is in one of the samples.
     """
     design = Design.of(strata, first, second)
     differences = np.array([_difference(features, each, first[None], second[None])[0][0] for each in design.strata])
@@ -142,11 +125,6 @@ def without_difference(features: Features, strata: Ints, first: Bools, second: B
 
     The unbiased squared discrepancy of the result is about 0 in each stratum. A stratum with a single unit of a sample,
     which has no estimate of its own, is moved by the mean difference of all strata.
-
-    Args:
-        features: (units, dimensions) feature vectors.
-        strata: (units,) stratum number of each unit.
-        first, second: (units,) whether the unit is in the first, and in the second sample.
     """
     design = Design.of(strata, first, second)
     differences = [_difference(features, each, first[None], second[None]) for each in design.strata]
@@ -168,14 +146,7 @@ def without_difference(features: Features, strata: Ints, first: Bools, second: B
 
 
 def vector_variance(features: Features, cells: Ints) -> float:
-    """Return the unbiased variance of vectors around the mean of their cell, summed over dimensions.
-
-    The result is 0 if no cell has two units.
-
-    Args:
-        features: (units, dimensions) vectors.
-        cells: (units,) cell number of each unit; a cell is a group within a stratum.
-    """
+    """Return the unbiased variance of vectors around the mean of their cell, summed over dimensions; else 0."""
     squares, degrees = 0.0, 0
     for cell in np.unique(cells):
         inside = cells == cell
@@ -189,12 +160,7 @@ def mmd_contributions(values: Features | csr_array, strata: Ints, first: Bools, 
     """Return the contribution of each dimension to the difference between the samples, at least 0; shape (dimensions,).
 
     A contribution is √(c Σ w(s) δ(s)² + (1 − c) (Σ w(s) δ(s))²), where δ(s) is the difference of the dimension's means
-    in stratum s; c and w(s) are those of `estimates`. With one stratum it is the absolute difference of means.
-
-    Args:
-        values: (units, dimensions) numbers.
-        strata: (units,) stratum number of each unit.
-        first, second: (units,) whether the unit is in the first, and in the second sample.
+    in stratum s; c and w(s) are those of `mmd_estimates`. With one stratum it is the absolute difference of means.
     """
     design = Design.of(strata, first, second)
     together, apart = np.zeros(values.shape[1]), np.zeros(values.shape[1])
@@ -208,13 +174,7 @@ def mmd_contributions(values: Features | csr_array, strata: Ints, first: Bools, 
 
 @dataclass(frozen=True)
 class Stratum:
-    """A stratum with units of both samples.
-
-    Attributes:
-        units: indices of the stratum's units.
-        first, second: number of units in the first, and in the second sample.
-        weight: weight of the stratum; the weights of all strata add up to 1.
-    """
+    """A stratum with units of both samples: the indices of its units, and its weight; all weights add up to 1."""
 
     units: Ints
     first: int
@@ -223,32 +183,18 @@ class Stratum:
 
     @property
     def has_estimate(self) -> bool:
-        """Return whether the stratum has an estimate of its own: at least two units of each sample."""
         return min(self.first, self.second) > 1
 
 
 @dataclass(frozen=True)
 class Design:
-    """The strata and their weights in the combined estimate; see `estimates`.
-
-    Attributes:
-        strata: strata with units of both samples.
-        within_weight: weight of the mean discrepancy within strata, 0..1: c in `estimates`.
-    """
+    """The strata with units of both samples, and the weight of discrepancies within them: c in `mmd_estimates`."""
 
     strata: tuple[Stratum, ...]
     within_weight: float
 
     @classmethod
     def of(cls, strata: Ints, first: Bools, second: Bools) -> Design:
-        """Return the design for one labelling.
-
-        All labellings with the same number of units of each sample in each stratum have the same design.
-
-        Args:
-            strata: (units,) stratum number of each unit.
-            first, second: (units,) whether the unit is in the first, and in the second sample.
-        """
         members = [np.flatnonzero((strata == stratum) & (first | second)) for stratum in np.unique(strata)]
         sizes = [(int(first[units].sum()), int(second[units].sum())) for units in members]
         precision = [m * n / (m + n) if m and n else 0.0 for m, n in sizes]
@@ -279,11 +225,7 @@ class Design:
             yield stratum.weight / total if stratum.has_estimate else 0.0
 
     def gradients(self, differences: Floats) -> Floats:
-        """Return the gradient of the estimate with respect to each stratum's difference of mean embeddings.
-
-        Args:
-            differences: (strata, dimensions) differences; the gradient has the same shape.
-        """
+        """Return the (strata, dimensions) gradient of the estimate in the differences of mean embeddings."""
         weights = np.array([stratum.weight for stratum in self.strata])[:, None]
         own: Floats = 2 * self.within_weight * np.array([*self.strata_weights()])[:, None] * differences
         if self.within_weight == 1:
@@ -294,13 +236,7 @@ class Design:
 
 
 def _combined_estimates(features: Features, design: Design, first: Bools, second: Bools) -> Floats:
-    """Return `estimates` for labellings that fit into memory together.
-
-    Args:
-        features: (units, dimensions) feature vectors.
-        design: the strata and their weights.
-        first, second: (labellings, units) whether the unit is in the first, and in the second sample.
-    """
+    """Return `mmd_estimates` for labellings that fit into memory together."""
     together = np.zeros((len(first), features.shape[1]), dtype=features.dtype)
     within, squares = np.zeros(len(first)), np.zeros(len(first))
     for stratum, share in zip(design.strata, design.strata_weights(), strict=True):
@@ -318,15 +254,9 @@ def _combined_estimates(features: Features, design: Design, first: Bools, second
 
 
 def _difference(features: Features, stratum: Stratum, first: Bools, second: Bools) -> tuple[Features, Floats]:
-    """Return the difference of the mean embeddings in a stratum, and an estimate of its squared length.
+    """Return, for each labelling, a stratum's difference of mean embeddings, and an estimate of its squared length.
 
-    Both results have one row for each labelling. The estimate is unbiased if the stratum has at least two units of each
-    sample.
-
-    Args:
-        features: (units, dimensions) feature vectors of all strata.
-        stratum: the stratum.
-        first, second: (labellings, units) whether the unit is in the first, and in the second sample.
+    The estimate is unbiased if the stratum has at least two units of each sample.
     """
     # Subtracting the mean changes no difference, and avoids rounding errors from large sums.
     vectors = features[stratum.units]
@@ -342,12 +272,6 @@ def _mean_and_bias(own: Features, squares: Floats, labels: Bools, size: int) -> 
     """Return a sample's mean vector, and the bias of the vector's squared length, for each labelling.
 
     The bias is variance / `size`; it is returned as 0 for a sample of one unit, whose variance is unknown.
-
-    Args:
-        own: (units, dimensions) feature vectors of a stratum.
-        squares: (units,) squared lengths of the vectors.
-        labels: (labellings, units) whether the unit is in the sample.
-        size: number of units in the sample.
     """
     used = labels.any(axis=0)
     own, chosen = own[used], cast("Features", labels[:, used].astype(own.dtype))
@@ -390,16 +314,11 @@ class Classifier:
     and without all units that equal it.
 
     Attributes:
-        features: (units, dimensions) sparse feature matrix.
-        strata: (units,) stratum number of each unit, from 0.
         penalty: ridge penalty, above 0.
         inverse: inverse of the penalised kernel (units × units) if `dual`, otherwise of the penalised scatter matrix
-            (dimensions × dimensions).
-        dual: whether `inverse` belongs to the kernel, which is the smaller matrix if there are no more units than
-            dimensions.
+            (dimensions × dimensions). The kernel is the smaller matrix if there are no more units than dimensions.
         kinds: (units,) a number for each unit; units with equal features have the same number.
-        sizes: (strata,) number of units of each stratum.
-        means: (strata, dimensions) mean feature vector of each stratum.
+        sizes, means: number of units, and mean feature vector, of each stratum.
     """
 
     features: csr_array
@@ -413,13 +332,7 @@ class Classifier:
 
     @classmethod
     def of(cls, features: csr_array, strata: Ints, kinds: Ints) -> Classifier:
-        """Return the classifier of these features; the inverse of its matrix is computed once for all labellings.
-
-        Args:
-            features: (units, dimensions) sparse feature matrix.
-            strata: (units,) stratum number of each unit; each stratum has at least two units.
-            kinds: (units,) a number for each unit; units with equal features have the same number.
-        """
+        """Return the classifier, whose matrix is inverted once; each stratum has at least two units."""
         numbers = np.unique(strata, return_inverse=True)[1].astype(np.int64)
         sizes, means = np.bincount(numbers), (_averaging_matrix(numbers) @ features).toarray()
         lengths = np.asarray(features.multiply(features).sum(axis=1)).ravel()
@@ -449,13 +362,9 @@ class Classifier:
     def scores(self, labels: Floats) -> Floats:
         """Return the predicted label of each unit, with the unit itself (and units that equal it) left out of training.
 
-        Args:
-            labels: (units, labellings) numbers with sum 0 in each stratum. A unit with label 0 belongs to neither
-                group.
-
-        Returns:
-            (units, labellings) scores, on the scale of the labels: larger for units that are more similar to units with
-            positive labels. The score is 0 if the unit's stratum holds no other unit to compare with.
+        Labels are (units, labellings) numbers with sum 0 in each stratum; a unit with label 0 belongs to neither group.
+        The scores have the labels' shape and scale: they are larger for units that are more similar to units with
+        positive labels, and 0 if the unit's stratum holds no other unit to compare with.
         """
         residuals = self._residuals(labels)
         sizes = self.sizes[self.strata][:, None]
@@ -472,11 +381,7 @@ class Classifier:
         return scores
 
     def weights(self, labels: Floats) -> Floats:
-        """Return the weight of each dimension in the classifier trained on all units; shape (dimensions,).
-
-        Args:
-            labels: (units,) numbers with sum 0 in each stratum.
-        """
+        """Return the weight of each dimension in the classifier trained on all units; shape (dimensions,)."""
         return np.asarray((self.features.T @ self._residuals(labels[:, None]))[:, 0] / self.penalty)
 
     def _residuals(self, labels: Floats) -> Floats:
@@ -507,9 +412,6 @@ class Classifier:
 
         A leave-out residual is the residual of a unit if all units in `units` are left out of training. The matrix is
         the pseudo-inverse of the rows and columns of these units in (I − hat matrix).
-
-        Args:
-            units: indices of equal units.
         """
         own = self.strata[units]
         if self.dual:
@@ -522,17 +424,10 @@ class Classifier:
 
 
 def centred_labels(marked: Bools, strata: Ints, used: Bools) -> Floats:
-    """Return numeric labels for `Classifier.scores`, centred within strata.
+    """Return (units, labellings) labels for `Classifier.scores`, centred within strata.
 
-    Args:
-        marked: (labellings, units) whether the unit belongs to the marked group.
-        strata: (units,) stratum number of each unit.
-        used: (labellings, units) whether the labelling includes the unit. All labellings include the same number of
-            units of each group in each stratum.
-
-    Returns:
-        (units, labellings) labels: above 0 for the marked group and below 0 for the other group; 0 for units that
-        the labelling does not include, and for units whose stratum holds one group only.
+    The labels are above 0 for the marked group and below 0 for the other group; 0 for units that the labelling does not
+    include, and for units whose stratum holds one group only.
     """
     share = _marked_share(marked[0], strata, used[0])
     return np.where(used, marked - share, 0.0).T
@@ -550,18 +445,12 @@ def classifier_distances(classifier: Classifier, marked: Bools, used: Bools | No
 
     d' is the difference between the groups' mean scores within strata, in standard deviations of the scores within
     groups. Each unit is scored without itself, so that d' is 0 on average if the groups do not differ.
-
-    Args:
-        classifier: classifier of the units.
-        marked: (labellings, units) whether the unit belongs to the marked group.
-        used: (labellings, units) whether the labelling includes the unit; `None` for all units.
     """
     used = np.ones((1, marked.shape[1]), dtype=np.bool_) if used is None else used
     return np.concatenate([_distances(classifier, *batch) for batch in _batches(marked, used)])
 
 
 def _batches(marked: Bools, used: Bools) -> Iterator[tuple[Bools, Bools]]:
-    """Yield `marked` and `used` in batches of labellings that fit into memory."""
     shape = np.broadcast_shapes(marked.shape, used.shape)
     rows = max(1, CLASSIFIER_CHUNK // shape[1])
     both = np.broadcast_to(marked, shape), np.broadcast_to(used, shape)
@@ -570,7 +459,7 @@ def _batches(marked: Bools, used: Bools) -> Iterator[tuple[Bools, Bools]]:
 
 
 def _distances(classifier: Classifier, marked: Bools, used: Bools) -> Floats:
-    """Return `distances` for labellings that fit into memory together."""
+    """Return `classifier_distances` for labellings that fit into memory together."""
     labels = centred_labels(marked, classifier.strata, used)
     scores = classifier.scores(labels)
     scores[labels == 0] = 0
@@ -590,7 +479,6 @@ def _averaging_matrix(strata: Ints) -> csr_array:
 
 
 def _centred(values: Floats, strata: Ints) -> Floats:
-    """Return each unit's row minus the mean row of its stratum."""
     return np.asarray(values - (_averaging_matrix(strata) @ values)[strata])
 
 

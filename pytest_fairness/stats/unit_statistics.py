@@ -35,11 +35,9 @@ from pytest_fairness.stats.unit_tables import SIGNS, TAIL, PairTest, Ratio, Samp
 
 @dataclass(frozen=True)
 class Cell:
-    """One rate of one group.
+    """One rate of one group, from the hits and sizes of its units.
 
     Attributes:
-        hits, sizes: (units,) hits and size of each unit.
-        total_hits, size: their sums.
         units: number of units that count for the rate.
         effective_size: number of independent answers that would give the rate the same precision; at most `size`.
     """
@@ -70,7 +68,6 @@ class Cell:
 
     @property
     def rate(self) -> float:
-        """The sum of hits divided by the sum of sizes."""
         return self.total_hits / self.size
 
     @property
@@ -115,11 +112,8 @@ def equal_rates_p(first: Cell, second: Cell) -> float:
 class ShareGap(UnitStatistic):
     """The largest gap between groups in a rate; if there are several rates, the rate with the largest gap counts.
 
-    With true and false positive rates, the value is the equalized odds difference (Hardt, Price and Srebro 2016).
-
-    Args:
-        rates: number of rates; each half of the columns is ordered by rate, then by group.
-        groups: number of groups.
+    With true and false positive rates, the value is the equalized odds difference (Hardt, Price and Srebro 2016). Each
+    half of the columns is ordered by rate, then by group.
     """
 
     tests_pairs = True
@@ -133,7 +127,7 @@ class ShareGap(UnitStatistic):
         self.distance = largest_difference(self.pairs)
 
     def value(self, means: Floats) -> Floats:
-        """Return the gap for each row of `means`; NaN if fewer than two groups have a defined rate."""
+        """Return the largest gap; NaN if fewer than two groups have a defined rate."""
         first, second = self.sides
         rates = self.groups(means)
         # Unlike `np.nanmax`, `np.fmax` does not warn of a row in which all rates are NaN.
@@ -141,24 +135,24 @@ class ShareGap(UnitStatistic):
         return largest
 
     def groups(self, means: Floats) -> Floats:
-        """Return the rate of each group, shape (..., rates × groups); NaN for a group of size 0."""
+        """Return the (..., rates × groups) rates; NaN for a group of size 0."""
         cells = means.shape[-1] // 2
         return shares(means[..., :cells], means[..., cells:])
 
     def group_gradients(self, means: Floats) -> Floats:
-        """Return the gradient of each group's rate, hits / size; 0 for a group of size 0."""
+        """Return the gradients of hits / size; 0 for a group of size 0."""
         cells = len(means) // 2
         hits, sizes = means[:cells], means[cells:]
         inverse = np.divide(1.0, sizes, out=np.zeros(cells), where=sizes > 0)
         return np.hstack([np.diag(inverse), np.diag(-hits * inverse**2)])
 
     def degrees_of_freedom(self, rows: Floats) -> float:
-        """Return the number of units in the smaller one of the two groups that differ most, minus 1; at least 1."""
+        """Return the number of units in the smaller of the two groups that differ most, minus 1; at least 1."""
         pair = most_different(ShareGap.groups(self, rows.mean(axis=0)), self.pairs)
         return max(1.0, min(Cell.of(rows, cell).units for cell in pair) - 1.0)
 
     def standard_error(self, sample: Sample) -> float:
-        """Return the standard error of the gap, from the units of the two groups that differ most."""
+        """Return the standard error over the units of the two groups that differ most."""
         pair = [*most_different(ShareGap.groups(self, sample.means), self.pairs)]
         cells = sample.rows.shape[1] // 2
         own = sample.rows[(sample.rows[:, [cells + cell for cell in pair]] > 0).any(axis=1)]
@@ -178,7 +172,6 @@ class ShareGap(UnitStatistic):
         return found
 
     def pair_tests(self, rows: Floats, random: np.random.Generator) -> list[PairTest]:
-        """Return the number that compares each pair, with its interval and p-value; see `tests_of`."""
         return self.tests_of(self.compared_pairs(rows))
 
     def tests_of(self, pairs: Sequence[tuple[tuple[int, int], Cell, Cell]]) -> list[PairTest]:
@@ -199,10 +192,7 @@ class ShareGap(UnitStatistic):
         return self.tests_of([((other, reference), cells[other], cells[reference]) for other in others])
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
-        """Return one-sided bounds of the gap, from Newcombe's interval of each pair of groups (1998, method 10).
-
-        As in `gaps.largest_bounds`, each pair has an equal part of `alpha`, but the whole of `beta`.
-        """
+        """Return one-sided bounds of the gap, from Newcombe's interval of each pair of groups (1998, method 10)."""
         pairs = self.compared_pairs(sample.rows)
         below, above = intervals.quantile(1 - alpha / len(pairs)), intervals.quantile(1 - beta)
         lower, upper = 0.0, 0.0
@@ -221,18 +211,15 @@ def _newcombe(first: Cell, second: Cell, z: float) -> tuple[float, float]:
 class ImpactRatio(ShareGap):
     """The lowest rate of a group divided by the highest, 0..1; a smaller ratio is worse.
 
-    A group's number is its rate divided by the highest rate, so that the largest difference between two groups is
-    1 minus the impact ratio.
-
-    Args:
-        groups: number of groups; the table has a column of hits for each group, and then a column of sizes for each.
+    A group's number is its rate divided by the highest rate, so that the largest difference between two groups is 1
+    minus the impact ratio.
     """
 
     def __init__(self, groups: int) -> None:
         super().__init__(1, groups)
 
     def value(self, means: Floats) -> Floats:
-        """Return the impact ratio for each row of `means`; NaN if fewer than two groups have a ratio."""
+        """Return the impact ratio; NaN if fewer than two groups have a ratio."""
         return 1 - super().value(means)
 
     def groups(self, means: Floats) -> Floats:
@@ -243,14 +230,13 @@ class ImpactRatio(ShareGap):
             return np.where(highest > 0, rates / np.where(highest > 0, highest, 1), np.nan)
 
     def group_gradients(self, means: Floats) -> Floats:
-        """Return the gradient of each group's ratio; 0 for the group with the highest rate."""
         rates, gradients = super().groups(means), super().group_gradients(means)
         highest = int(np.nanargmax(rates))
         own, other = gradients / rates[highest], np.outer(np.nan_to_num(rates), gradients[highest])
         return np.asarray(own - other / rates[highest] ** 2)
 
     def reference(self, numbers: Floats) -> int:
-        """Return the index of the most selected group; see `UnitStatistic.reference`."""
+        """Return the most selected group."""
         return int(np.nanargmax(numbers))
 
     def pair_gaps(self, means: Floats, joint: Floats) -> Floats:
@@ -262,14 +248,12 @@ class ImpactRatio(ShareGap):
         return gaps
 
     def pair_gradients(self, joint: Floats) -> Floats:
-        """Return the gradient of each pair's gap at `joint`, shape (pairs, columns); see `pair_gaps`."""
         low, high = self._by_rate(joint)
         rates, gradients = np.nan_to_num(super().groups(joint)), super().group_gradients(joint)
         highest = np.where(rates[high] > 0, rates[high], 1.0)[:, None]
         return np.asarray(rates[low][:, None] * gradients[high] / highest**2 - gradients[low] / highest)
 
     def _by_rate(self, means: Floats) -> tuple[Ints, Ints]:
-        """Return the groups of each pair: those with the lower rates, and those with the higher rates."""
         first, second = self.sides
         rates = np.nan_to_num(super().groups(means))
         ordered = rates[first] <= rates[second]
@@ -295,11 +279,7 @@ class ImpactRatio(ShareGap):
         return found
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
-        """Return one-sided bounds of the loss, which is minus the impact ratio.
-
-        The bounds come from the ratios of all pairs of groups. As in `gaps.largest_bounds`, each pair has an equal part
-        of `alpha`, but the whole of `beta`.
-        """
+        """Return one-sided bounds of the loss, which is minus the impact ratio."""
         pairs = self.compared_pairs(sample.rows)
         below, above = intervals.quantile(1 - alpha / len(pairs)), intervals.quantile(1 - beta)
         lowest, highest = 1.0, 1.0
@@ -310,7 +290,6 @@ class ImpactRatio(ShareGap):
         return -highest, -lowest
 
     def interval(self, sample: Sample) -> tuple[float, float]:
-        """Return the two-sided 95 % confidence interval of the impact ratio; its upper end is at most 1."""
         lower, upper = self.bounds(sample, TAIL, TAIL)
         return -upper, -lower
 
@@ -321,10 +300,6 @@ def log_ratio(cell: Cell, other: Cell) -> tuple[float, float]:
     If each unit belongs to one cell and has one answer, the error is that of Katz et al. (1978). Otherwise, the error
     takes into account that a unit counts in both cells, that answers about one unit are averaged, and that a unit may
     be a cluster of records. See `intervals.log_ratio` for rates of 0 or 1.
-
-    Args:
-        cell: a rate of a group.
-        other: the rate by which it is divided.
     """
     counts = cell.effective_hits, cell.effective_size, other.effective_hits, other.effective_size
     if not (cell.total_hits and other.total_hits):
@@ -353,19 +328,16 @@ class RightShare(Ratio):
     """The first column (right answers) divided by the second (all answers); a larger share is better."""
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the loss, which is minus the share."""
         return -super().loss_gradient(means)
 
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:
-        """Return how much smaller the share is in the current run."""
         return float(self.value(baseline) - self.value(current))
 
     def standard_error(self, sample: Sample) -> float:
-        """Return the standard error of the share, or `sample.least_error` if the error is at most `ROUNDING`."""
+        """Return the standard error; one of at most `ROUNDING` counts as 0."""
         return _error_or_least(super().standard_error(sample), sample)
 
     def interval(self, sample: Sample) -> tuple[float, float]:
-        """Return the 95 % confidence interval of the share, within 0..1."""
         low, high = super().interval(sample)
         return max(0.0, low), min(1.0, high)
 
@@ -381,22 +353,19 @@ class ShareDifferenceOfAnswers(UnitStatistic):
     distance = largest_difference(((0, 1),))
 
     def value(self, means: Floats) -> Floats:
-        """Return the first share minus the second, for each row of `means`; NaN if a share has no answers."""
+        """Return the first share minus the second; NaN if a share has no answers."""
         shares = self.groups(means)
         difference: Floats = shares[..., 0] - shares[..., 1]
         return difference
 
     def groups(self, means: Floats) -> Floats:
-        """Return the first and the second share of answers, shape (..., 2)."""
         return gaps.shares(means[..., :2], means[..., 2:])
 
     def group_gradients(self, means: Floats) -> Floats:
-        """Return the gradients of the first and of the second share, shape (2, 4)."""
         hits, sizes = means[:2], means[2:]
         return np.hstack([np.diag(1 / sizes), np.diag(-hits / sizes**2)])
 
     def group_names(self, columns: Sequence[str]) -> Sequence[str]:
-        """Return the names of the columns of hits."""
         return columns[:2]
 
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:
@@ -411,11 +380,10 @@ class ShareDifferenceOfAnswers(UnitStatistic):
         return math.copysign(exact, moves.mean())
 
     def standard_error(self, sample: Sample) -> float:
-        """Return the standard error of the difference, or `sample.least_error` if the error is at most `ROUNDING`."""
+        """Return the standard error; one of at most `ROUNDING` counts as 0."""
         return _error_or_least(super().standard_error(sample), sample)
 
     def interval(self, sample: Sample) -> tuple[float, float]:
-        """Return the 95 % confidence interval of the difference, within −1..1."""
         low, high = super().interval(sample)
         return max(-1.0, low), min(1.0, high)
 
@@ -430,10 +398,8 @@ def _error_or_least(error: float, sample: Sample) -> float:
 class LargestGap(UnitStatistic):
     """The largest difference between the column means of two groups.
 
-    Args:
-        columns: number of columns, at least two for each quantity; ordered by quantity, then by group.
-        quantities: number of quantities, such as quantiles. Groups are compared by the same quantity only, and the
-            quantity with the largest gap counts.
+    Columns are ordered by quantity (such as a quantile), then by group. Groups are compared by the same quantity only,
+    and the quantity with the largest gap counts.
     """
 
     tests_pairs = True
@@ -446,17 +412,15 @@ class LargestGap(UnitStatistic):
         self.distance = largest_difference(self.pairs)
 
     def value(self, means: Floats) -> Floats:
-        """Return the largest difference between two groups, for each row of `means`."""
         first, second = self.sides
         largest: Floats = np.abs(means[..., first] - means[..., second]).max(axis=-1)
         return largest
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
-        """Return one-sided bounds of the gap, from the bounds of all pairs of groups; see `gaps.largest_bounds`."""
         return gaps.largest_bounds(*self._differences(sample), alpha, beta, self.degrees_of_freedom(sample.rows))
 
     def pair_tests(self, rows: Floats, random: np.random.Generator) -> list[PairTest]:
-        """Return the difference of each pair of columns, with Student's t interval and the p-value of `sign_flips`."""
+        """Return the difference of each pair, with Student's t interval and the p-value of `sign_flips`."""
         first, second = self.sides
         differences = rows[:, first] - rows[:, second]
         p_values = resampling.sign_flips(differences, SIGNS, random, two_sided=True)
@@ -471,7 +435,7 @@ class LargestGap(UnitStatistic):
         ]
 
     def _differences(self, sample: Sample) -> tuple[Floats, Floats]:
-        """Return the difference of each pair of groups, and its standard error; both have the shape (pairs,)."""
+        """Return the difference of each pair of groups, and its standard error; shape (pairs,)."""
         first, second = self.sides
         influence = (sample.rows - sample.rows.mean(axis=0)) @ self.group_gradients(sample.means).T
         errors = (influence[:, first] - influence[:, second]).std(axis=0, ddof=1) / math.sqrt(len(sample.rows))
@@ -485,7 +449,6 @@ class SignedGap(LargestGap):
     """The difference between the two groups whose means differ most: the left column minus the right column."""
 
     def value(self, means: Floats) -> Floats:
-        """Return the signed difference for each row of `means`."""
         first, second = self.sides
         differences = means[..., first] - means[..., second]
         largest = np.abs(differences).argmax(axis=-1)[..., None]
@@ -523,11 +486,9 @@ class StandardDeviation(UnitStatistic):
     distance = STANDARD_DEVIATION
 
     def value(self, means: Floats) -> Floats:
-        """Return the standard deviation for each row of `means`."""
         return value_sd(means)
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
-        """Return one-sided bounds of the standard deviation; see `gaps.standard_deviation_bounds`."""
         covariance = np.cov(sample.rows.T) / len(sample.rows)
         return gaps.standard_deviation_bounds(sample.means, covariance, alpha, beta, len(sample.rows) - 1)
 
@@ -538,21 +499,16 @@ class Evenness(StandardDeviation):
     distance = MEAN_DEVIATION
 
     def value(self, means: Floats) -> Floats:
-        """Return the evenness for each row of `means`."""
         return evenness(means)
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
-        """Return one-sided bounds of the loss, which is minus the evenness.
-
-        The bounds of the standard deviation are scaled to the mean absolute deviation.
-        """
+        """Return one-sided bounds of the loss, which is minus the evenness."""
         deviation = float(value_sd(sample.means))
         scale = (1 - float(evenness(sample.means))) / deviation if deviation else 1.0
         lower, upper = super().bounds(sample, alpha, beta)
         return scale * lower - 1, scale * upper - 1
 
     def interval(self, sample: Sample) -> tuple[float, float]:
-        """Return the two-sided 95 % confidence interval of the evenness; its upper end is at most 1."""
         lower, upper = self.bounds(sample, TAIL, TAIL)
         return -upper, -lower
 
@@ -566,14 +522,9 @@ class Evenness(StandardDeviation):
 def quantile_scores(numbers: Floats, quantile: float, observations: int | None = None) -> Floats:
     """Return scores whose mean is the Harrell-Davis estimate of a quantile; the jackknife gives the scores.
 
-    The estimate of Harrell and Davis (1982) is a weighted mean of all sorted numbers. It changes gradually even if many
-    numbers are equal, so that the jackknife is valid.
-
-    Args:
-        numbers: (n,) one number for each record; at least two.
-        quantile: probability of the quantile, above 0 and below 1.
-        observations: number of independent observations among the numbers, at least two; `None` if all are independent.
-            Fewer observations are averaged more widely: a quantile of many copies is that of few numbers.
+    The estimate of Harrell and Davis (1982) is a weighted mean of all sorted numbers, at least two. It changes
+    gradually even if many numbers are equal, so that the jackknife is valid. Of numbers that are copies of fewer
+    independent `observations` (at least two), the quantile is averaged more widely: it is that of few numbers.
     """
     n = len(numbers)
     left_out = 0 if observations is None else n - observations
@@ -605,9 +556,6 @@ def rank_scores(rows: Floats) -> Floats:
     The rank of a number is the share of all numbers that are smaller, with equal numbers counted half: (midrank − 1/2)
     / (number of numbers). A group's mean rank is its relative effect (Brunner, Domhof and Langer 2002). A record's
     scores include the influence of the record's numbers on the ranks of the other records.
-
-    Args:
-        rows: (records, groups) numbers.
     """
     groups = rows.shape[1]
     shares = np.stack([_shares_below(rows[:, group], rows) for group in range(groups)])
@@ -620,7 +568,6 @@ def rank_scores(rows: Floats) -> Floats:
 
 
 def _shares_below(sample: Floats, numbers: Floats) -> Floats:
-    """Return the share of `sample` below each of `numbers`, plus half of the share that equals the number."""
     ordered = np.sort(sample)
     below, not_above = (np.searchsorted(ordered, numbers, side) for side in ("left", "right"))
     return np.asarray((below + not_above) / (2 * len(sample)))

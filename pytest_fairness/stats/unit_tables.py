@@ -50,7 +50,6 @@ class PairTest:
     """Comparison of two groups, or the change of their gap between two runs.
 
     Attributes:
-        first, second: indices of the groups.
         value: difference between the groups' numbers, first minus second, or their ratio; of a change, how much the gap
             grew.
         interval: two-sided 95 % confidence interval of `value`.
@@ -86,39 +85,30 @@ class UnitStatistic(ABC):
 
     @abstractmethod
     def value(self, means: Floats) -> Floats:
-        """Return the statistic of each row of column means; NaN if it is not defined.
+        """Return the statistic of each row of (..., columns) means; NaN if it is not defined.
 
-        Args:
-            means: (..., columns) column means; leading axes, if any, stand for random draws.
+        Leading axes, if any, stand for random draws.
         """
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the loss at these (columns,) means; a larger loss means a worse value.
-
-        This method returns the gradient of the distance; a statistic without `distance` overrides it.
-        """
+        """Return the gradient of the loss, here of the distance; a larger loss means a worse value."""
         if self.distance is None:
             raise NotImplementedError
         return np.asarray(self.distance.gradient(self.groups(means)) @ self.group_gradients(means))
 
     @property
     def sides(self) -> tuple[Ints, Ints]:
-        """The first group of each pair, and the second group of each pair; two arrays of shape (pairs,)."""
         first, second = zip(*self.pairs, strict=True)
         return np.array(first), np.array(second)
 
     def pair_tests(self, rows: Floats, random: np.random.Generator) -> list[PairTest]:
-        """Return the comparison of each pair of groups, given the complete (units, columns) rows of a run.
-
-        Only a statistic with `tests_pairs` has these comparisons.
-        """
+        """Return the comparison of each pair of groups, for a statistic with `tests_pairs`."""
         raise NotImplementedError
 
     def reference_tests(self, sample: Sample, reference: int, others: Sequence[int]) -> list[PairTest]:
         """Return the comparison of each other group with the reference, for tables of groups.
 
-        The value is the difference of the groups' numbers. Interval and p-value are Student's; Holm's method adjusts
-        the p-values for all these comparisons.
+        Interval and p-value are Student's; Holm's method adjusts the p-values for all these comparisons.
         """
         numbers, gradients = self.groups(sample.means), self.group_gradients(sample.means)
         influence = (sample.rows - sample.rows.mean(axis=0)) @ gradients.T
@@ -139,19 +129,13 @@ class UnitStatistic(ABC):
         ]
 
     def pair_gaps(self, means: Floats, joint: Floats) -> Floats:
-        """Return the gap of each pair; it is above 0 if it has the direction of the pair's gap at `joint`.
-
-        Args:
-            means: (..., columns) column means.
-            joint: (columns,) column means of both runs together.
-        """
+        """Return the gap of each pair; it is above 0 if it has the direction of the pair's gap at `joint`."""
         first, second = self.sides
         groups, pattern = self.groups(means), self.groups(joint)
         signs = np.where(pattern[first] >= pattern[second], 1.0, -1.0)
         return np.asarray(signs * (groups[..., first] - groups[..., second]))
 
     def pair_gradients(self, joint: Floats) -> Floats:
-        """Return the gradient of each pair's gap at `joint`, shape (pairs, columns); see `pair_gaps`."""
         first, second = self.sides
         groups, gradients = self.groups(joint), self.group_gradients(joint)
         signs = np.where(groups[first] >= groups[second], 1.0, -1.0)
@@ -163,19 +147,18 @@ class UnitStatistic(ABC):
         return self.distance is not None and len(self.pairs) != 1
 
     def groups(self, means: Floats) -> Floats:
-        """Return the numbers to compare, one for each group, shape (..., groups); `means` has shape (..., columns)."""
+        """Return the (..., groups) numbers to compare."""
         return means
 
     def group_gradients(self, means: Floats) -> Floats:
-        """Return the gradient of each group's number at these (columns,) means; shape (groups, columns)."""
+        """Return the (groups, columns) gradients of the groups' numbers."""
         return np.eye(len(means))
 
     def group_names(self, columns: Sequence[str]) -> Sequence[str]:
-        """Return the name of each group, given the names of the columns."""
         return columns
 
     def reference(self, numbers: Floats) -> int:
-        """Return the index of the group with which reports compare the other groups: the first group with a number."""
+        """Return the group with which reports compare the other groups: the first group with a number."""
         return int(np.flatnonzero(~np.isnan(numbers))[0])
 
     def is_of_sums(self, columns: int) -> bool:
@@ -184,7 +167,6 @@ class UnitStatistic(ABC):
         return bool(np.isclose(self.value(means), self.value(2 * means)))
 
     def degrees_of_freedom(self, rows: Floats) -> float:
-        """Return the degrees of freedom of the standard error, given the complete (units, columns) rows."""
         return float(len(rows) - 1)
 
     def standard_error(self, sample: Sample) -> float:
@@ -193,12 +175,10 @@ class UnitStatistic(ABC):
         return mean_error(centred @ self.loss_gradient(sample.means)) or sample.least_error
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float] | None:
-        """Return one-sided confidence bounds of the loss; `None` if the bounds can be computed from the standard error.
+        """Return one-sided bounds of the loss; `None` if they can be computed from the standard error.
 
-        Args:
-            sample: rows and column means of the table.
-            alpha: probability that the lower bound is above the true loss.
-            beta: probability that the upper bound is below the true loss.
+        `alpha` and `beta` are the probabilities that the lower bound is above, and the upper bound below, the true
+        loss.
         """
         return None
 
@@ -211,11 +191,9 @@ class UnitStatistic(ABC):
         return intervals.interval(value, self.standard_error(sample), degrees_of_freedom=degrees)
 
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:
-        """Return the estimated change of the loss from the baseline to the current run; above 0 is worse.
+        """Return the change of the loss from the baseline to the current run; above 0 is worse.
 
-        Args:
-            current, baseline: (columns,) column means of the two runs.
-            moves: (units,) change of each unit's row, multiplied by the loss gradient.
+        `moves` are the changes of the units' rows, multiplied by the loss gradient.
         """
         return float(moves.mean())
 
@@ -227,7 +205,7 @@ class UnitStatistic(ABC):
 # a signed difference. If a statistic tests each pair of groups, the change is that of the pair that differs most in
 # both runs together: the pair that differs most in one run was chosen by the chance of this run. For another
 # distance among several groups, the change is the growth of the distance. The change of the signed distance (see
-# `stats.groups.distance_measures`) is computed as well.
+# `gaps.DistanceMeasure.signed`) is computed as well.
 
 SIGNS = 2**13
 """Number of draws of random signs; with up to thirteen units that moved, all combinations are used."""
@@ -239,14 +217,7 @@ REVERSAL_SIGNS = 1999
 
 @dataclass(frozen=True)
 class SideChange:
-    """Reversal of the gap between two groups: the group that is higher in the current run was lower in the baseline.
-
-    Attributes:
-        high, low: indices of the group that is higher in the current run, and of the group that is lower.
-        current: group `high` minus group `low` in the current run, above 0.
-        baseline: group `high` minus group `low` in the baseline, below 0.
-        p_value: two-sided p-value of the null hypothesis that the runs do not differ.
-    """
+    """Reversal of the gap between two groups: the group that is higher in the current run was lower in the baseline."""
 
     high: int
     low: int
@@ -261,13 +232,9 @@ class UnitChange:
 
     Attributes:
         value: estimated change of the loss; of `pair`, if there is one.
-        standard_error: standard error of `value`.
         p_value: one-sided p-value of the null hypothesis that the runs do not differ; adjusted for all pairs.
         growth: growth of the distance if the statistic `compares_several_pairs`; otherwise equal to `value`.
-        growth_error: standard error of `growth`.
         signed_change: change of the signed distance (see `DistanceMeasure.signed`), by a linear approximation.
-        signed_change_error: standard error of `signed_change`.
-        degrees_of_freedom: degrees of freedom of both standard errors.
         direction_unknown: whether it is unknown which of two groups is higher, because the gap in both runs together is
             small.
         side_change: reversal of a gap; `None` if no gap was reversed.
@@ -299,16 +266,11 @@ class UnitChange:
         seed: str,
         baseline_weight: float = 0.5,
     ) -> UnitChange:
-        """Return the change from the baseline to the current run.
+        """Return the change between complete rows of the same units in the two runs.
 
-        Args:
-            statistic: statistic whose change is computed.
-            current, baseline: (units, columns) complete rows of the same units in the two runs.
-            least_error: standard error to use in place of 0, such as if no unit changed.
-            seed: text that seeds all random draws.
-            baseline_weight: weight of the baseline, 0..1, in the means of both runs together, which decide which of two
-                groups is ahead. If one run has more answers, the weights must be proportional to the numbers of
-                answers. Otherwise, the run with fewer answers decides, and chance looks like a change in one direction.
+        `baseline_weight`, 0..1, is the weight of the baseline in the means of both runs together, which decide which of
+        two groups is ahead. If one run has more answers, the weights must be proportional to the numbers of answers.
+        Otherwise, the run with fewer answers decides, and chance looks like a change in one direction.
         """
         means = current.mean(axis=0), baseline.mean(axis=0)
         joint = (1 - baseline_weight) * means[0] + baseline_weight * means[1]
@@ -373,11 +335,9 @@ def _pair_changes(
 def _growth(
     statistic: UnitStatistic, current: Floats, baseline: Floats, seed: str
 ) -> tuple[float, float, float] | None:
-    """Return how much the distance among the groups grew since the baseline.
+    """Return how much the distance among the groups grew since the baseline, with its error and one-sided p-value.
 
-    Returns:
-        the growth, its standard error and its one-sided p-value; `None` if no unit changed or the statistic is not a
-        distance.
+    The result is `None` if no unit changed or the statistic is not a distance.
     """
     if statistic.distance is None:
         return None
@@ -406,8 +366,7 @@ def _side_change(
 ) -> SideChange | None:
     """Return the reversal of the gap between the two groups that differ most in the current run.
 
-    Return `None` if the gap did not have the opposite sign in the baseline, or if the statistic does not compare groups
-    in pairs.
+    The result is `None` if the gap did not have the opposite sign in the baseline, or without pairs of groups.
     """
     if not statistic.pairs:
         return None
@@ -432,10 +391,7 @@ def _side_change(
 
 
 def needed_units(alpha: float) -> int:
-    """Return the smallest number of units with which a sign-flip test can be significant at `alpha`.
-
-    If all n units change in the same direction, p is 2 ** −n, the smallest possible value.
-    """
+    """Return the smallest number n of units for which a sign-flip test, with p ≥ 2 ** −n, can be significant."""
     return math.ceil(-math.log2(alpha))
 
 
@@ -444,20 +400,14 @@ def needed_units(alpha: float) -> int:
 
 @dataclass(frozen=True)
 class Mean(UnitStatistic):
-    """The mean of the first column.
-
-    Attributes:
-        higher_is_better: whether a larger mean is better; otherwise a smaller mean is better.
-    """
+    """The mean of the first column."""
 
     higher_is_better: bool = False
 
     def value(self, means: Floats) -> Floats:
-        """Return the mean of the first column, for each row of `means`."""
         return means[..., 0]
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the derivative of the loss: −1 if a larger mean is better, otherwise 1."""
         return np.array([-1.0 if self.higher_is_better else 1.0])
 
 
@@ -465,11 +415,9 @@ class Mean(UnitStatistic):
 class DistanceFromMiddle(UnitStatistic):
     """The mean of a single column of scores from 0 to `maximum`; the middle of this scale means no preference.
 
-    The two halves of the scale are compared like two groups, with the numbers score / 2 and (`maximum` − score) / 2.
-
-    Attributes:
-        maximum: largest value of the scale.
-        names: names of the two groups; the first group is preferred if the mean is above the middle.
+    The two halves of the scale are compared like two groups, with the numbers score / 2 and (`maximum` − score) / 2,
+    which differ by the distance from the middle. The first of the two `names` is preferred if the mean is above the
+    middle.
     """
 
     maximum: float
@@ -478,23 +426,16 @@ class DistanceFromMiddle(UnitStatistic):
     distance = largest_difference(((0, 1),))
 
     def value(self, means: Floats) -> Floats:
-        """Return the mean of the column, for each row of `means`."""
         return means[..., 0]
 
     def groups(self, means: Floats) -> Floats:
-        """Return half of the score, and half of its complement (`maximum` − score), as two groups; shape (..., 2).
-
-        Their difference is the distance of the score from the middle, score − `maximum` / 2.
-        """
         scores = means[..., 0]
         return np.stack([scores, self.maximum - scores], axis=-1) / 2
 
     def group_gradients(self, means: Floats) -> Floats:
-        """Return the gradients of the two groups' numbers, 0.5 and −0.5; shape (2, 1)."""
         return np.array([[0.5], [-0.5]])
 
     def group_names(self, columns: Sequence[str]) -> Sequence[str]:
-        """Return the names of the two groups."""
         return self.names
 
 
@@ -502,16 +443,14 @@ class ShareDifference(UnitStatistic):
     """The share in the first column minus the share in the second; a larger value is worse."""
 
     def value(self, means: Floats) -> Floats:
-        """Return the first mean minus the second mean, for each row of `means`."""
         difference: Floats = means[..., 0] - means[..., 1]
         return difference
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the difference, 1 and −1."""
         return np.array([1.0, -1.0])
 
     def interval(self, sample: Sample) -> tuple[float, float]:
-        """Return Agresti and Min's interval, valid even if few units differ; see `intervals.paired_interval`."""
+        """Return Agresti and Min's interval, valid even if few units differ."""
         return intervals.paired_interval(sample.rows[:, 0] - sample.rows[:, 1], intervals.quantile(1 - TAIL))
 
 
@@ -522,7 +461,6 @@ class TwoSidedShareDifference(ShareDifference):
     distance = largest_difference(((0, 1),))
 
     def loss_gradient(self, means: Floats) -> Floats:
-        """Return the gradient of the absolute difference."""
         return UnitStatistic.loss_gradient(self, means)
 
 
@@ -530,7 +468,7 @@ class Ratio(UnitStatistic):
     """The mean of the first column divided by the mean of the second; a value below 0 has the loss 0."""
 
     def value(self, means: Floats) -> Floats:
-        """Return the ratio for each row of `means`; NaN for 0 / 0, and ±infinity if only the second mean is 0."""
+        """Return the ratio; NaN for 0 / 0, and ±infinity if only the second mean is 0."""
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio: Floats = means[..., 0] / means[..., 1]
         return ratio
@@ -540,5 +478,4 @@ class Ratio(UnitStatistic):
         return np.array([1 / means[1], -means[0] / means[1] ** 2])
 
     def change(self, current: Floats, baseline: Floats, moves: Floats) -> float:
-        """Return the change of the ratio, counting ratios below 0 as 0."""
         return float(np.maximum(self.value(current), 0.0) - np.maximum(self.value(baseline), 0.0))

@@ -1,4 +1,8 @@
-"""Statistics of word counts: log-odds, contributions to a divergence, growth between two runs."""
+"""Statistics of word counts: log-odds, contributions to a divergence, growth between two runs.
+
+`marked` and `current` say which documents belong to the marked group, and to the current run; `strata` and `cells` are
+their numbers, all (documents,). `present` is (documents, words): 1 if the document contains the word.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +32,9 @@ Sizes = tuple[Floats, Floats, float]
 def log_odds(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None = None) -> tuple[Floats, Floats]:
     """Return the natural log-odds ratio of each word between two samples, and its approximate variance.
 
-    Args:
-        first, second: (..., words) counts of the words in the two samples.
-        prior: (words,) counts of the prior, each above 0.
-        sizes: totals of both samples and of the prior, needed if the counts do not include all words; `None` to use the
-            sums of the counts.
-
-    Returns:
-        log-odds ratios, positive if `first` uses the word more, and their variances, both of shape (..., words). The
-        ratios are NaN for a vocabulary of one word, which has no other words to be compared with.
+    The counts are (..., words), and those of the prior are above 0. `sizes` is needed if the counts do not include all
+    words. A ratio is positive if `first` uses the word more, and NaN for a vocabulary of one word, which has no other
+    words to be compared with.
     """
     first_size, second_size, mass = sizes or (first.sum(axis=-1), second.sum(axis=-1), float(prior.sum()))
 
@@ -52,13 +50,7 @@ def log_odds(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None =
 
 
 def z_scores(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None = None) -> Floats:
-    """Return each word's log-odds ratio divided by its standard deviation, shape (..., words).
-
-    Args:
-        first, second: (..., words) counts of the words in the two samples.
-        prior: (words,) counts of the prior, each above 0.
-        sizes: totals of both samples and of the prior; `None` to use the sums of the counts.
-    """
+    """Return each word's log-odds ratio divided by its standard deviation, shape (..., words)."""
     ratio, variance = log_odds(first, second, prior, sizes)
     return np.asarray(ratio / np.sqrt(variance))
 
@@ -72,12 +64,9 @@ def z_scores(first: Floats, second: Floats, prior: Floats, sizes: Sizes | None =
 def divergence_contributions(first: Floats, second: Floats) -> Floats:
     """Return each word's contribution to the divergence, (p log2(p/m) + q log2(q/m)) / 2 with m = (p + q) / 2, in bits.
 
-    p and q are the word's shares of the first and of the second sample. A contribution is at least 0. The contributions
-    add up to the plug-in estimate of the divergence, 0..1. A word-shift graph shows each contribution on the side of
-    the sample that uses the word more (Gallagher et al. 2021).
-
-    Args:
-        first, second: (..., words) counts of the two samples; a row without any count gives NaN.
+    p and q are the word's shares of the (..., words) counts of the two samples; a sample without any count gives NaN. A
+    contribution is at least 0. The contributions add up to the plug-in estimate of the divergence, 0..1. A word-shift
+    graph shows each contribution on the side of the sample that uses the word more (Gallagher et al. 2021).
     """
     # Deferred, as scipy.special is not needed to load a probe.
     from scipy.special import rel_entr
@@ -114,11 +103,9 @@ SIGNS = np.array([1.0, -1.0])
 
 
 class NeededDocuments(NamedTuple):
-    """Number of documents of a group in which a new word must occur so that the growth of the word is significant.
+    """Number of documents of a group in which a new word must occur so that its growth is significant.
 
-    Attributes:
-        documents: the number; `None` if the growth is not significant even if the word occurs in all documents.
-        group_size: number of all documents of the group.
+    `documents` is `None` if the growth is not significant even if the word occurs in all documents.
     """
 
     documents: int | None
@@ -153,12 +140,6 @@ class ShareGrowth:
     @classmethod
     def of(cls, present: csr_array, marked: Bools, strata: Ints, current: Bools) -> ShareGrowth:
         """Count the documents with each word by group and run; leave out strata in which a run lacks a group.
-
-        Args:
-            present: (documents, words) 1 if the document contains the word.
-            marked: (documents,) whether the document belongs to the marked group.
-            strata: (documents,) stratum number of each document.
-            current: (documents,) whether the document belongs to the current run.
 
         Raises:
             ValueError: no stratum holds both groups in both runs.
@@ -200,25 +181,17 @@ class ShareGrowth:
         return np.asarray(np.maximum(0.0, current - np.maximum(0.0, baseline)))
 
     def statistics(self, current: Bools) -> Floats:
-        """Return the test statistic of each word's growth towards each of the two groups.
+        """Return (2, draws, words) statistics of the growth towards the marked and towards the unmarked group.
 
-        Args:
-            current: (draws, documents) whether the draw assigns the document to the current run. In each stratum and
-                group, a draw assigns as many documents to the current run as this run really has.
-
-        Returns:
-            (2, draws, words) statistics towards the marked group, and towards the unmarked group.
+        In each stratum and group, each of the (draws, documents) draws assigns as many documents to the current run as
+        this run really has.
         """
         change = (self.change_by_document.T @ current.T.astype(np.float64)).T + self.change_without_current
         standardised = np.divide(change, self.error, out=np.zeros_like(change), where=self.error > 0)
         return np.stack([sign * standardised + bonus for sign, bonus in zip(SIGNS, self.bonus, strict=True)])
 
     def largest_statistics(self, current: Bools) -> Floats:
-        """Return the largest statistic of all words and both groups, for each draw; shape (draws,).
-
-        Args:
-            current: (draws, documents) whether the draw assigns the document to the current run.
-        """
+        """Return the largest statistic of all words and both groups, for each draw; shape (draws,)."""
         rows = max(1, CHUNK // max(self.change_by_document.shape))
         parts = [current[start : start + rows] for start in range(0, len(current), rows)]
         return np.concatenate([self.statistics(part).max(axis=(0, 2)) for part in parts])
@@ -227,11 +200,8 @@ class ShareGrowth:
         """Return in how many of a group's documents a new word must occur to be significant.
 
         The word is assumed to be spread evenly over the strata. The result is for the group in which the word needs the
-        larger share of the current run's documents.
-
-        Args:
-            threshold: critical value of the word's statistic.
-            least: smallest share of the group's documents that counts as material growth.
+        larger share of the current run's documents. `threshold` is the critical value of the word's statistic, and
+        `least` the smallest share of documents that counts as material growth.
         """
         needed: list[NeededDocuments] = []
         for group in (0, 1):
@@ -247,14 +217,9 @@ class ShareGrowth:
 
 
 def smallest_share(needed: NeededDocuments, power: float = intervals.POWER) -> float:
-    """Return the smallest true share of texts with a new word at which a run finds the word with probability `power`.
+    """Return the true share of texts with a new word, 0..1, at which a run finds the word with probability `power`.
 
-    Args:
-        needed: number of a group's documents in which the word must occur, and the group's number of documents.
-        power: probability that the word occurs in enough documents.
-
-    Returns:
-        the share of texts, 0..1 (Clopper and Pearson 1934); infinity if not even all documents would be enough.
+    The share is infinite if not even all documents would be enough (Clopper and Pearson 1934).
     """
     # Deferred, as scipy is not needed to load a probe.
     from scipy.special import betaincinv
@@ -264,41 +229,27 @@ def smallest_share(needed: NeededDocuments, power: float = intervals.POWER) -> f
 
 
 def largest_needed(needed: Iterable[NeededDocuments]) -> NeededDocuments:
-    """Return the entry for which `smallest_share` is largest."""
     return max(needed, key=smallest_share)
 
 
 def _counts_by_cell(present: csr_array, cells: Ints, number: int) -> Floats:
-    """Return the number of documents that contain the word, for each cell and word; shape (cells, words).
-
-    A cell holds the documents of one stratum, group and run.
-
-    Args:
-        present: (documents, words) 1 if the document contains the word.
-        cells: (documents,) cell number of each document.
-        number: number of cells.
-    """
+    """Return the (cells, words) numbers of documents; a cell holds those of one stratum, group and run."""
     words = present.shape[1]
     places = np.repeat(cells, np.diff(present.indptr)) * words + present.indices
     return np.bincount(places, present.data, minlength=number * words).reshape(number, words).astype(np.float64)
 
 
 def _scaled_rows(present: csr_array, factors: Floats) -> csr_array:
-    """Return `present` with each document's row multiplied by the document's factor; `factors` is (documents,)."""
     scaled = present.copy()
     scaled.data *= np.repeat(factors, np.diff(present.indptr))
     return scaled
 
 
 def _association_bonus(held: Floats, sizes: Floats, weights: Floats) -> Floats:
-    """Return each word's association with each group, in standard deviations, 0..`LARGEST_BONUS`; shape (2, words).
+    """Return each word's association with each group, 0..`LARGEST_BONUS` standard deviations; shape (2, words).
 
-    The standard deviation is computed under permuted group labels.
-
-    Args:
-        held: (strata, 2, words) number of documents of both runs that contain the word, by group.
-        sizes: (strata, 2) number of documents of both runs, by group.
-        weights: (strata,) weight of each stratum.
+    The standard deviation is computed under permuted group labels. `held` are the (strata, 2, words) numbers of
+    documents with the word, and `sizes` the (strata, 2) numbers of all documents, by group.
     """
     shares = held / sizes[..., None]
     difference = weights @ (shares[:, 0] - shares[:, 1])
@@ -310,15 +261,10 @@ def _association_bonus(held: Floats, sizes: Floats, weights: Floats) -> Floats:
 def _difference_sd(held: Floats, first: Floats, second: Floats, weights: Floats) -> Floats:
     """Return the standard deviation of each word's difference under permuted labels; shape (words,).
 
-    The difference is the share of documents with the word under the first label, minus the share under the second, as
-    a weighted sum over strata. The labels are runs or groups, and are permuted within cells. If the labels are runs, a
+    The difference is the share of documents with the word under the first label, minus the share under the second, as a
+    weighted sum over strata. The labels are runs or groups, and are permuted within cells. If the labels are runs, a
     cell is a group within a stratum; if they are groups, a stratum is a single cell. The number of documents of a cell
-    with the word and the first label is hypergeometric.
-
-    Args:
-        held: (strata, cells, words) number of documents that contain the word.
-        first, second: (strata, cells) number of documents with the first, and with the second label.
-        weights: (strata,) weight of each stratum.
+    with the word and the first label is hypergeometric. `held` are (strata, cells, words) numbers of documents.
     """
     total = first + second
     # Variance of the hypergeometric count, times the squared contribution of one document to the difference of shares.
