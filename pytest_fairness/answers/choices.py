@@ -38,17 +38,13 @@ def named_option(
     """Return the index of the option that an answer names; `None` if it names none or several.
 
     Args:
-        text: the answer.
         options: texts of the options, in the order in which they are shown.
-        letters: letters of the options.
         unknown: index of the option "it is not known", which answers may phrase in other words.
-        language: language of the answer.
     """
     return _Reader(options, letters, unknown, language).read(plain_answer(text))
 
 
 def mentioned(text: str, options: Sequence[str], letters: Sequence[str], language: Language) -> set[int]:
-    """Return the indices of the options that an answer mentions anywhere, stated or not; see `named_option`."""
     return _Reader(options, letters, 0, language).mentioned(plain_answer(text))
 
 
@@ -165,7 +161,6 @@ class _Reader:
         return {self._unknown} if marked and self._is_open(first_sentence(rest).casefold()) else set()
 
     def _begins(self, rest: str) -> set[int]:
-        """Return the options that a text begins with."""
         if (letter := self.letters.first.match(rest)) is None:
             named = self._option_at_start(rest)
             return set() if named is None else {named}
@@ -176,7 +171,6 @@ class _Reader:
         return {place} if further is None else {place, further}
 
     def _is_open(self, folded: str) -> bool:
-        """Return whether a text says that it is not known who or which is meant."""
         return self._words.unknown.search(folded) is not None and _FAULT.search(folded) is None
 
     def _excludes_people(self, text: str) -> bool:
@@ -274,7 +268,6 @@ def plain_answer(text: str) -> str:
 
 
 def straight(text: str) -> str:
-    """Return a text with straight apostrophes."""
     return _APOSTROPHES.sub("'", _BACKTICK.sub("'", text) if "`" in text else text)
 
 
@@ -298,8 +291,6 @@ def after_label(text: str, language: Language, named: Callable[[str, bool], Coll
     """Return what the last labelled line names that names anything; empty without such a line.
 
     Args:
-        text: the answer.
-        language: language of the answer.
         named: function that returns what a text after a label names, and learns whether a mark such as a colon stands
             between them.
     """
@@ -321,7 +312,6 @@ def sole(named: Collection[Named]) -> Named | None:
 
 
 def words_beside(text: str, names: Iterable[tuple[int, int]]) -> list[str]:
-    """Return the words of a text besides the names at these places, the first name first."""
     for start, end in reversed([*names]):
         text = f"{text[:start]} {text[end:]}"
     return _WORD.findall(text)
@@ -361,10 +351,8 @@ def choice(text: str, choices: Sequence[str], language: Language) -> str | None:
     refusal) states the choice "no". Of two choices, "do not approve" states the other.
 
     Args:
-        text: the answer.
         choices: possible choices of one or more words, in any letter case. If two choices match the same words ("sure"
             and "not sure"), the longer choice counts.
-        language: language of the answer.
     """
     reader = _Choices(tuple(choices), language)
     folded = (straight(text).strip() if reader.has_marks else plain_answer(text)).casefold()
@@ -434,7 +422,6 @@ class _Choices:
         return [part for part in parts if part.strip()]
 
     def _bare_beside(self, sentence: str, clause: str, affirmed: set[str]) -> set[str]:
-        """Return further choices in the sentence that are clauses without other words, as in "yes, no"."""
         named: set[str] = set()
         for other in self._clauses(sentence):
             found = list(self._pattern.finditer(other))

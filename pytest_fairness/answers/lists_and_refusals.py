@@ -56,12 +56,7 @@ _LIST_INTRODUCTION = re.compile(r"^[^\n]{0,300}?:\s*(?=\S)")
 
 
 def list_items(text: str, cleaned: Clean | None = None) -> list[str]:
-    """Return the items of the list in a text; an empty list if the text is prose.
-
-    Args:
-        text: an answer.
-        cleaned: function that cleans the text of each item; default: `clean`.
-    """
+    """Return the items of the list in a text; an empty list if the text is prose."""
     cleaned = cleaned or clean
     if "[" in text:
         text = _FOOTNOTE.sub("", _FOOTNOTE_LINE.sub("", _LINK.sub(r"\1", text)))
@@ -304,7 +299,6 @@ def _without_rest(titles: list[str]) -> list[str]:
 
 
 def _is_row_of_quotes(text: str) -> bool:
-    """Return whether a text is an introduction followed only by titles in quotes."""
     lines = [line for line in text.split("\n") if len(_QUOTED.findall(line)) > 1]
     return bool(lines) and all(
         _BETWEEN.fullmatch(_QUOTED.sub("", _TITLE_INTRODUCTION.sub("", line, count=1))) for line in lines
@@ -458,13 +452,11 @@ def _refusing_sentence(head: str, patterns: RefusalPatterns) -> str | None:
 
 
 def _after(refusal: str, head: str) -> str:
-    """Return the text after a sentence that declines, or after its "but"."""
     but = _BUT.search(refusal)
     return ("" if but is None else refusal[but.end() :]) + head.partition(refusal)[2]
 
 
 def _tells_what_is_known(refusal: str, head: str, patterns: RefusalPatterns) -> bool:
-    """Return whether a sentence only says what is not known, and the text goes on with what is known."""
     rest = head.partition(refusal)[2]
     return len(rest) >= _KNOWN and patterns.unsure.search(refusal) is not None and not _ADVICE.search(rest)
 
@@ -483,7 +475,6 @@ def _confirms_refusal(sentence: str, core: re.Match[str], patterns: RefusalPatte
 
 
 def _sentences(head: str) -> Iterator[str]:
-    """Yield the sentences of a text, without the marks around them."""
     for match in _SENTENCE.finditer(head):
         sentence = match[0].strip(_MARKS)
         if any(character.isalpha() for character in sentence):
@@ -504,9 +495,7 @@ def _has_answer_after_refusal(text: str, rest: str, patterns: RefusalPatterns) -
     """Return whether an answer follows the refusal: a list, a text after "here are …", or an amount.
 
     Args:
-        text: the text.
         rest: the part of its beginning after the sentence that declines.
-        patterns: patterns of the refusal's language.
     """
     if _AMOUNT.search(rest):
         return True

@@ -76,8 +76,6 @@ def read(text: str, wanted: NumberFormat, *, cut: bool = False) -> float | str:
     """Return the number that an answer states, or the reason why none is read: one of `Unread`, or text about JSON.
 
     Args:
-        text: the answer.
-        wanted: range, unit and name of the number.
         cut: whether the target cut the text off; a number at its end may then lack digits.
     """
     plain = _BRACKETS.sub(r"\1\2", _INVISIBLE.sub("", _LATEX_TEXT.sub(r"\1", text))).strip()
@@ -375,9 +373,7 @@ class Amount:
         start, end: position in the text, with sign, unit and scale.
         values: possible values of the number: usually one, but two if its separator can be read in two ways, and none
             if the separators or the scale give no number. For a range, its two ends.
-        own: whether the number has the probe's unit or scale.
         foreign: whether the number has another unit, period or scale, an unknown unit, or an unclear sign.
-        is_range: whether the amount is a range.
     """
 
     start: int
@@ -413,7 +409,6 @@ def amounts(text: str, wanted: NumberFormat) -> list[Amount]:
     Bounds such as "at least 60", and the range from the probe's `min` to its `max`, are left out.
 
     Args:
-        text: a text in which `without_other_numbers` has replaced dates and the like.
         wanted: range and unit of the number that the probe asks for.
     """
     found: list[Amount] = []
@@ -529,10 +524,6 @@ def spelled(digits: str, decimal: str | None) -> tuple[float, ...]:
 
     There is no value if the separators fit no number. There are two values if a single point stands before three digits
     ("85.000"): the point is the decimal mark in English, and separates thousands in German.
-
-    Args:
-        digits: digits with `.`, `,`, apostrophes, underscores or blanks.
-        decimal: decimal mark, if the probe names one; there is then at most one value.
     """
     plain = re.sub(r"[ \u00a0\u202f\u2009'\u2019_]", "", digits)
     marks = [mark for mark in plain if mark in ".,"]
@@ -613,7 +604,6 @@ def _is_own_word(word: str, wanted: NumberFormat) -> bool:
 
 
 def _is_function_word(match: re.Match[str]) -> bool:
-    """Return whether a word after a number is a function word, which cannot be a unit."""
     word = match[1]
     if match[0].startswith("-") or match[0][0] == word[0]:
         return False  # "39-year-old", "85km"

@@ -71,8 +71,6 @@ class Content(NamedTuple):
         value: one of the allowed choices or a number (`float`), if the prompt asks for a choice or a number. Otherwise,
             a list of strings for the formats `list` and `titles`, a list of numbers for `likelihood`, and a string for
             any other format.
-        refused: whether the text is a refusal.
-        unread: reason why the text is unreadable, if there is one to name.
     """
 
     value: Json
@@ -84,7 +82,6 @@ def answer(prompt: Prompt, response: Response | None, language: Language) -> Ans
     """Return the answer that a response holds.
 
     Args:
-        prompt: the prompt, which defines the format of the answer.
         response: the response, or `None` if there is none.
         language: language of the answer, whose patterns recognise refusals.
     """
@@ -132,11 +129,8 @@ def recorded(prompt: Prompt, text: str | None, language: Language, *, refused: b
     """Return the answer in a recorded text, which comes from an `Answer` or from a file.
 
     Args:
-        prompt: the prompt, which defines the format of the answer.
         text: the recorded text; `None` if there was no response. For the format `calls`, the text must be the JSON of a
             message, `CALLED` or `NOT_CALLED`.
-        language: language of the answer.
-        refused: whether the target reported a refusal, so that the answer is blocked.
     """
     reason = "refusal" if refused else None
     if text is None or prompt.request.answer_format != "calls":
@@ -152,7 +146,6 @@ def recorded(prompt: Prompt, text: str | None, language: Language, *, refused: b
 
 
 def _content(prompt: Prompt, said: Response, language: Language) -> Content:
-    """Return the content of a response without thoughts."""
     selected, answer_format = said.text, prompt.request.answer_format
     if prompt.selection is not None:
         found = select(said, prompt.selection)
@@ -299,12 +292,10 @@ def vote(judging: Judging, response: Response | None) -> str | None:
 
 
 def needs_votes(answer: Answer) -> bool:
-    """Return whether an answer has a text that can be classified, and was not blocked."""
     return answer.status is not Status.BLOCKED and answer.text is not None and bool(answer.text.strip())
 
 
 def needs_refusal_class(answer: Answer) -> bool:
-    """Return whether an answer has a text to classify, and is not already a refusal."""
     return needs_votes(answer) and not answer.refused
 
 
@@ -328,7 +319,6 @@ def with_refusal_class(answer: Answer, judged: Judged, error: str | None = None)
     unchanged.
 
     Args:
-        answer: the answer, read without patterns of refusals.
         judged: the votes, each one of `REFUSAL_CLASSES` or `None`.
         error: reason why no class has a majority; `None` for a general reason.
     """
@@ -407,7 +397,6 @@ def split(text: str, own: Marks = ()) -> Spoken:
     line only. In a response that is JSON as a whole, only pairs of marks inside one of its texts count.
 
     Args:
-        text: text of the response.
         own: marks that the probe declares, in addition to the known ones.
     """
     if _is_channels(text):

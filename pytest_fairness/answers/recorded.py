@@ -52,22 +52,12 @@ class Reader(ABC, Generic[ProbeT]):
 
     Several files are read like one file with all of their rows.
 
-    Args:
-        probe: the probe.
-        responses: the value of the probe's key `responses`.
-
     Attributes:
         name: name of the file, or pattern of the files, for messages.
-        content: columns and rows of the files.
         columns: name of each column in the files, by its name in the probe (an axis, `trial`, `text`, …).
-        trial_numbers: trial numbers and errors of the rows.
 
     Class attributes:
-        content_noun: noun that messages use for the content of the rows, such as "answers".
         duplicate_trial_remedy: remedy that is added to the error message for a trial number that occurs twice.
-
-    Raises:
-        ProbeError: a file cannot be read, or lacks a column.
     """
 
     content_noun: ClassVar[str] = "answers"
@@ -131,9 +121,7 @@ class Reader(ABC, Generic[ProbeT]):
         probe's key `responses.ignore`. Every other row belongs to another probe.
 
         Args:
-            row: the row.
             columns: columns that are empty, or hold values that the probe does not have.
-            of_group: whether these columns name the group, and not, for example, the entity.
         """
         written = [value for column in columns if (value := row.fields.get(column)) is not None]
         values = [text[:LONGEST_VALUE] for value in written if (text := text_field(value).strip())]
@@ -180,7 +168,6 @@ class Reader(ABC, Generic[ProbeT]):
         return {name: written.get(name, name) for name in [*needed, *existing]}
 
     def has_column(self, column: str) -> bool:
-        """Return whether at least one of the files has this column."""
         return any(column in columns for columns in self.content.columns.values())
 
 
@@ -226,11 +213,7 @@ class TextReader(Reader[ProbeT]):
                 del self._unused[name]
 
     def _texts(self) -> list[Answer]:
-        """Return the answers of the rows that belong to the probe.
-
-        Raises:
-            ProbeError: a row lacks a column, or has an invalid or repeated trial number.
-        """
+        """Return the answers of the rows that belong to the probe."""
         answers = []
         chunks, sent = tee(chunks_of(self._rows_of_probe(), AT_ONCE))
         for rows, found in zip(chunks, map_chunks(partial(_read, language=self.probe.language), sent), strict=True):
@@ -303,9 +286,6 @@ def require_columns(
     """Raise `ProbeError` if a file lacks a required column.
 
     Args:
-        file: the file's name, for messages.
-        columns: name of each required column in the file, by its name in the probe (an axis, `prompt`, `text`, …).
-        existing: names of all columns in the file.
         unmapped: names in the probe that `responses.columns` cannot map to another column.
     """
     faults = []
@@ -337,7 +317,6 @@ class TrialNumbers:
     Trials are counted separately for each cell (combination of labels).
 
     Args:
-        name: name of the file or files, for messages.
         column: the column of trial numbers; if it is `None`, the rows of a cell are numbered in the file's order.
         duplicate_remedy: remedy that is added to the error message for a trial number that occurs twice.
 
@@ -352,7 +331,6 @@ class TrialNumbers:
         self._places: dict[Hashable, dict[int, tuple[str, int]]] = {}
 
     def add_error(self, row: Row, message: str) -> None:
-        """Add an error of this row to `errors`."""
         self.errors.append(f"{row.file}:{row.line}: {message}")
 
     def raise_errors(self) -> None:
@@ -379,13 +357,7 @@ class TrialNumbers:
         return number
 
     def number(self, row: Row, cell: Hashable, where: Iterable[str]) -> int | None:
-        """Return the trial number of a row, from 0; `None` if the number is invalid or another row of the cell has it.
-
-        Args:
-            row: the row.
-            cell: the labels of the row.
-            where: texts that describe the cell in messages.
-        """
+        """Return the trial number of a row, from 0; `None` if it is invalid or another row of the cell has it."""
         number = self.written_number(row, self._counted[cell])
         self._counted[cell] += 1
         if number is None or self._column is None:

@@ -42,11 +42,9 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
 
     @cached_property
     def _items(self) -> dict[str, str]:
-        """Names of the probe's ambiguous sentences by their folded form; see `probes.field_types.folded`."""
         return {field_types.folded(name): name for name in self.probe.sentences}
 
     def answers(self) -> list[Answer]:
-        """Return the answers of the probe; see `Reader.answers`."""
         found: list[tuple[Json, dict[str, str], int]] = []
         for row in self.rows():
             labels = self._labels(row)
@@ -157,14 +155,12 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
 
     @cached_property
     def _values(self) -> dict[str, dict[str, str]]:
-        """For each flipped column, the probe's values by their folded form; see `probes.field_types.folded`."""
         found: dict[str, dict[str, str]] = {}
         for part in (part for flip in self.probe.flips.values() for part in flip.columns):
             found.setdefault(part.attribute, {}).update({field_types.folded(value): value for value in part.values})
         return found
 
     def answers(self) -> list[Answer]:
-        """Return the answers of the probe; see `Reader.answers`."""
         by_record: dict[tuple[str, ...], list[tuple[Row, Values]]] = {}
         unlisted: dict[tuple[str, ...], list[Row]] = {}
         for row in self.rows():
@@ -262,13 +258,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         ]
 
     def _new_values_by_flip(self, own: Values, known: Iterable[str], values: Values) -> dict[str, str]:
-        """Return the new value of each flip that turns the record's own values into the values of another row.
-
-        Args:
-            own: the record's own values.
-            known: names of the flips whose values include the record's own value.
-            values: the values in another row of the record.
-        """
+        """Return the new value of each flip that turns the record's own values into the values of another row."""
         differing = {name for name in own if values.get(name) != own[name]}
         return {
             name: value
@@ -326,18 +316,15 @@ class GenerationReader(TextReader[GenerationProbe]):
 
     @property
     def group_labels(self) -> tuple[str, ...]:
-        """The probe's axes; see `TextReader.group_labels`."""
         return tuple(self.probe.axes)
 
     @cached_property
     def _values(self) -> dict[str, dict[str, str]]:
-        """For each axis, the probe's values by their folded form; see `probes.field_types.folded`."""
         return {
             name: {field_types.folded(value): value for value in axis.values} for name, axis in self.probe.axes.items()
         }
 
     def answers(self) -> list[Answer]:
-        """Return the answers of the probe; see `Reader.answers`."""
         self._require_values(self._values)
         return self._texts()
 
@@ -377,13 +364,11 @@ class MultipleChoiceReader(TextReader[MultipleChoiceProbe]):
 
     @cached_property
     def _labels_by_question(self) -> dict[str, dict[str, str]]:
-        """Labels of the answers to each question, by the folded name of the question; see `folded`."""
         return {
             field_types.folded(question.name): self.probe.labels(question) for question in self.probe.questions.values()
         }
 
     def answers(self) -> list[Answer]:
-        """Return the answers of the probe; see `Reader.answers`."""
         answers = self._texts()
         answered = {answer.labels["question"] for answer in answers}
         missing = [name for name in self.probe.questions if name not in answered]
@@ -429,7 +414,6 @@ class RecommendationReader(Reader[RecommendationProbe]):
 
     @cached_property
     def _values(self) -> dict[tuple[str, str], tuple[str, str]]:
-        """The probe's pairs of attribute and value by their folded form; see `probes.field_types.folded`."""
         return {
             (field_types.folded(attribute.name), field_types.folded(value.label)): (attribute.name, value.label)
             for attribute in self.probe.attributes.values()
@@ -438,11 +422,9 @@ class RecommendationReader(Reader[RecommendationProbe]):
 
     @cached_property
     def _entities(self) -> dict[str, Entity]:
-        """The probe's entities by the folded form of their names; see `probes.field_types.folded`."""
         return {field_types.folded(entity.name): entity for entity in self.probe.entities}
 
     def answers(self) -> list[Answer]:
-        """Return the lists of the probe; see `Reader.answers`."""
         found = self._ranked_lists() if "rank" in self.columns else self._whole_lists()
         self.trial_numbers.raise_errors()
         self._require_pairs({f"{labels['attribute']} {labels['value']}" for _, labels, _ in found})
@@ -559,12 +541,10 @@ class StereotypeReader(TextReader[StereotypeProbe]):
 
     @property
     def group_labels(self) -> tuple[str, ...]:
-        """The label `group`; see `TextReader.group_labels`."""
         return ("group",)
 
     @cached_property
     def _labels_by_case(self) -> dict[tuple[str, str], dict[str, str]]:
-        """Labels of the answers by the folded forms of case and group; see `probes.field_types.folded`."""
         return {
             (field_types.folded(case.name), field_types.folded(group)): self.probe.labels(case, group or None)
             for case in self.probe.open_cases
@@ -572,7 +552,6 @@ class StereotypeReader(TextReader[StereotypeProbe]):
         }
 
     def answers(self) -> list[Answer]:
-        """Return the answers of the probe; see `Reader.answers`."""
         answers = self._texts()
         if not answers:
             existing = dict.fromkeys(as_line(row.fields.get(self.columns["case"])) for row in self.rows())

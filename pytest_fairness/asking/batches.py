@@ -58,16 +58,10 @@ class BatchSender:
     """Sender of requests to one target in batches.
 
     Args:
-        store: recorded responses, and the batches.
-        target: the target that the requests are for; the sender does not open the target.
-        client: client of the target's provider.
         settings: settings of the run; `batch_submit`, `batch_collect`, `give_up`, `max_requests`, `max_answer_bytes`
             and `prices` are used.
         fresh: rule that decides which recorded answers are reused.
-        run: the run to which the requests belong.
         owner: name under which the store keeps the request counts; see `total_counts`.
-        timing: pauses and time limits.
-        show_line: function that shows a line to the user.
     """
 
     def __init__(
@@ -102,9 +96,6 @@ class BatchSender:
         have ended.
 
         Raises:
-            TargetError: the target cannot be asked.
-            AnswersMissing: the provider cannot be reached; or, with `batch_collect`, a request is in no batch.
-            RequestFailed: the provider rejects a batch.
             BatchUnclear: with `batch_submit` or `batch_collect`, the provider cannot tell yet whether a batch of a
                 killed run was created.
         """
@@ -219,12 +210,7 @@ class BatchSender:
         return created or status.ended
 
     async def _ensure_created(self, batch: Batch) -> Batch:
-        """Create the batch at the provider if it does not exist there, and return the batch with the provider's id.
-
-        Raises:
-            FairnessError: the batch is not created, or it is not clear whether it is. After a final rejection by the
-                provider, the batch is deleted from the store.
-        """
+        """Create the batch at the provider if it does not exist there, and return the batch with the provider's id."""
         requests = self._table.requests(batch.token)
         lines = [self._client.line(key, request) for key, request in requests.items()]
         remote = None
@@ -313,15 +299,7 @@ class BatchSender:
             raise RequestFailed(message, retry=RetryReason.TIMEOUT) from error
 
     def _raise_if_permanent(self, error: RequestFailed) -> None:
-        """Raise an error unless another attempt may succeed soon.
-
-        Args:
-            error: error of the last attempt.
-
-        Raises:
-            RequestFailed: another attempt would fail in the same way.
-            AnswersMissing: all attempts have failed for more than `fairness_give_up` seconds.
-        """
+        """Raise an error unless another attempt may succeed soon."""
         if error.retry is None:
             raise error
         now = time.monotonic()
@@ -334,7 +312,6 @@ class BatchSender:
 
 
 async def _groups(results: AsyncIterator[BatchResult]) -> AsyncIterator[list[BatchResult]]:
-    """Yield lists of at most `RECORDED_AT_ONCE` results."""
     group: list[BatchResult] = []
     async for result in results:
         group.append(result)

@@ -54,9 +54,7 @@ class Claims:
     """Table of claims in the store.
 
     Args:
-        database: the store's database.
         runs: table of runs; a run that is stopped or has spent its budget gets no claims.
-        rate_limits: table of the targets' rate limits, which limit the number of claims.
     """
 
     def __init__(self, database: Database, runs: Runs, rate_limits: RateLimitTable) -> None:
@@ -87,8 +85,6 @@ class Claims:
 
         Args:
             keys: keys of requests in the order of sending; only as many as needed are read from the iterable.
-            owner: owner of the new claims.
-            limit: maximum number of keys to claim now.
             capacity: maximum number of requests in flight, of all owners together.
             lease_seconds: seconds after which the claims expire unless they are renewed.
             fresh: rule that decides which recorded answers are reused. If the run reuses no answers of other runs, it
@@ -96,9 +92,7 @@ class Claims:
             retries: keys of the owner's requests whose next attempt is due after a back-off; they are claimed before
                 `keys`.
             target: identity of the target, whose rate limit applies.
-            run: the run, whose budget applies.
             max_requests: budget of the run: maximum number of attempts, retries included.
-            preflight: whether the first request of the run to the target is claimed alone.
         """
         now = self.database.now()
         self._drop_dead_claims(now)
@@ -155,7 +149,6 @@ class Claims:
 
     @in_transaction
     def renew(self, owner: str, lease_seconds: float) -> None:
-        """Make all claims of an owner expire `lease_seconds` from now."""
         expires = self.database.now() + lease_seconds
         self.database.execute("UPDATE claims SET expires = ? WHERE owner = ?", (expires, owner))
 
@@ -171,7 +164,6 @@ class Claims:
 
     @in_transaction
     def release_all(self, owner: str) -> None:
-        """Release all claims of an owner."""
         self.database.execute("DELETE FROM claims WHERE owner = ?", (owner,))
 
     def _drop_dead_claims(self, now: float) -> None:
@@ -209,7 +201,6 @@ class Freshness(NamedTuple):
     """Rule that decides which recorded answers a run reuses. A run always reuses its own answers, of any date.
 
     Attributes:
-        run: name of the run; see `RunId`.
         oldest: earliest date of an answer of another run, in seconds since the epoch; answers dated in the future are
             not accepted. Two values are special: `inf` accepts no answer of another run, and `-inf` accepts all
             answers, even answers dated in the future.
@@ -307,7 +298,6 @@ class Runs:
 
     @in_transaction
     def count_sent(self, run: RunId, count: int) -> None:
-        """Add to the number of requests that a run has sent."""
         query = "UPDATE runs SET sent = sent + ? WHERE run = ? AND process = ?"
         self.database.execute(query, (count, run.name, run.process))
 
@@ -392,7 +382,6 @@ class RateLimitTable:
 
     @in_transaction
     def put(self, target: str, limit: RateLimit) -> None:
-        """Store the rate limit of a target, which then applies to all processes."""
         row = (target, limit.allowed, limit.overloads, limit.resume_at, limit.reduced_at, self.database.now())
         self.database.execute(_PUT_RATE_LIMIT, row)
 
@@ -429,7 +418,6 @@ class ResultCache:
             return {key: json_value(result) for key, result in rows}
 
     def put(self, key: str, result: Json) -> None:
-        """Store a result under a key; see `put_all`."""
         self.put_all({key: result})
 
     @in_transaction

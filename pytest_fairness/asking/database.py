@@ -27,14 +27,7 @@ Parameters = ParamSpec("Parameters")
 
 
 class Database(Closing):
-    """Database of a store, with a connection for each thread; several processes can use it at once.
-
-    Args:
-        name: name of the database in messages.
-
-    Raises:
-        StoreError: raised by every method if the database cannot be used.
-    """
+    """Database of a store, with a connection for each thread; several processes can use it at once."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -102,8 +95,6 @@ Self_ = TypeVar("Self_", bound=HasDatabase)
 
 
 def in_transaction(method: Callable[Concatenate[Self_, Parameters], T]) -> Callable[Concatenate[Self_, Parameters], T]:
-    """Decorate a method so that each call runs in one write transaction; see `Database.write`."""
-
     @wraps(method)
     def wrapped(self: Self_, *args: Parameters.args, **kwargs: Parameters.kwargs) -> T:
         return self.database.write(lambda: method(self, *args, **kwargs))
@@ -115,8 +106,6 @@ def upsert(table: str, key: str, *others: str) -> str:
     """Return the statement that inserts a row, or replaces the row with the same key.
 
     Args:
-        table: name of the table.
-        key: names of the key's columns, separated by commas.
         others: names of the other columns. The values of a row are in the order: key columns, other columns.
     """
     places = ", ".join("?" * (len(key.split(",")) + len(others)))
@@ -154,10 +143,6 @@ class SqliteDatabase(Database):
 
     Args:
         path: the file, created if it does not exist. A new folder gets a `.gitignore`.
-
-    Raises:
-        StoreError: raised here and by every method if the file cannot be read or written, is not a store, or was
-            written by a newer version; the message says what to do.
     """
 
     def __init__(self, path: Path) -> None:
@@ -176,7 +161,6 @@ class SqliteDatabase(Database):
                 raise
 
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Execute a statement, and return its rows."""
         with self._explained_errors():
             return self._connection().execute(query, parameters).fetchall()
 
@@ -186,7 +170,6 @@ class SqliteDatabase(Database):
             self._connection().executemany(query, rows)
 
     def write(self, function: Callable[[], T]) -> T:
-        """Call a function in a write transaction; see `Database.write`."""
         with self._explained_errors():
             connection = self._connection()
             if connection.in_transaction:
@@ -481,7 +464,6 @@ def upgrade_statements(version: int) -> str:
 
 
 def this_process() -> str:
-    """Return the name of this process, `machine/process id`."""
     return f"{_machine()}/{os.getpid()}"
 
 

@@ -64,14 +64,11 @@ class Engine:
     opened. All methods may be called from any thread.
 
     Args:
-        store: recorded responses.
         target: the system under test; opened and closed by the engine.
         settings: settings of the run; `concurrency`, `timeout`, `give_up`, `max_requests`, `max_answer_bytes`,
             `prices`, `fresh` and `replay` are used.
         oldest: date (seconds since the epoch); older answers of other runs are not reused. See `Freshness`.
         owner: name under which the store keeps the engine's claims and request counts.
-        run: the run to which the requests belong; default: a new run.
-        timing: pauses and time limits.
     """
 
     def __init__(
@@ -114,9 +111,6 @@ class Engine:
 
         Equal requests are sent once. A request without a recorded answer fails with the setting `replay`, or if a batch
         will answer it.
-
-        Raises:
-            StoreError: the store cannot be read.
         """
         rest = iter(requests)
         while batch := {self._key_of(request): request for request in islice(rest, BATCH)}:
@@ -127,9 +121,6 @@ class Engine:
 
         Requests that are not planned yet are planned first. Python's signal handlers run during the wait; if a handler
         raises an exception, this method raises it, and the engine continues.
-
-        Raises:
-            StoreError: the store cannot be read.
         """
         keys = list(map(self._key_of, requests))
         # Read the store before waiting, because usually all answers are recorded already.
@@ -294,12 +285,8 @@ class Sender:
 
     Args:
         target: the system under test; opened and closed by the sender.
-        tracker: the requests and their states.
         settings: settings of the run; `timeout` and `max_answer_bytes` are used.
-        sync: synchronisation of the requests with the store.
         timer: timer that ends when the run gives up on the target.
-        preflight: state of the preflight in this process.
-        timing: pauses and time limits.
     """
 
     def __init__(
@@ -422,11 +409,7 @@ class Sender:
         return self._stopping and not self._in_flight and not self._results
 
     async def _wait(self) -> None:
-        """Wait until a result or a new request arrives, a retry is due, or a deadline has passed.
-
-        Raises:
-            AnswersMissing: the grace time after a stop has passed, or the run gives up on the target.
-        """
+        """Wait until a result or a new request arrives, a retry is due, or a deadline has passed."""
         if self._done:
             return
         now = time.monotonic()

@@ -25,7 +25,6 @@ class Timing:
         gather: maximum time for which a result waits for further results, so that one write records them together.
         claim_lease: time after which a claim expires unless its owner renews it. The claims of an ended process on this
             machine expire at once.
-        claim_renewal: interval at which claims are renewed.
         claim_retry: interval at which the process tries to claim requests even if the store has not changed, because
             the claims of other processes expire without a write to the store.
         stop_grace: time for which a run that stops waits for the requests in flight, because they are already paid for.
@@ -68,7 +67,6 @@ class RateLimit:
         overloads: number of overloads (requests that were rejected or got no answer) since the last answer; overloads
             of requests that were sent together count once.
         resume_at: time until which no request is sent.
-        reduced_at: time at which `allowed` was last reduced.
     """
 
     allowed: float = math.inf
@@ -94,7 +92,6 @@ class RateLimit:
             capacity: the run's own maximum number of requests in flight.
             sent_at: time at which the request was sent. If this was before the last reduction, the limit is not reduced
                 again.
-            now: the current time.
             retry_after: seconds that the target asks to wait, or `None`.
             timing: pauses for targets that ask for no pause.
         """
@@ -125,11 +122,7 @@ limited by `GiveUpTimer` only."""
 
 
 class Attempts:
-    """Failed attempts of one request.
-
-    Args:
-        timing: lengths of the pauses between attempts.
-    """
+    """Failed attempts of one request."""
 
     def __init__(self, timing: Timing) -> None:
         self._timing = timing
@@ -154,7 +147,6 @@ class Attempts:
 
     @property
     def count(self) -> int:
-        """Return the number of failed attempts so far."""
         return self._failures.total()
 
 
@@ -165,7 +157,6 @@ class GiveUpTimer:
     """Timer that ends when a target has given no answer for a number of seconds.
 
     Args:
-        name: the target's name, for messages.
         limit: seconds without any answer after which the run gives up on the target.
         unreachable_limit: shorter limit, in seconds, for a target to which no connection was ever made.
     """
@@ -182,7 +173,6 @@ class GiveUpTimer:
         self._started = time.monotonic()
 
     def record_answer(self) -> None:
-        """Restart the timer after an answer."""
         self._started, self._reached = time.monotonic(), True
 
     def record_failure(self, error: FairnessError) -> None:
@@ -199,9 +189,6 @@ class GiveUpTimer:
         Args:
             sent_at: time at which each request in flight was sent (monotonic seconds).
             resume_at: time at which the target's rate limit allows the next request (monotonic seconds).
-
-        Raises:
-            AnswersMissing: the deadline has passed; or no request is in flight and none is allowed before the deadline.
         """
         now = time.monotonic()
         deadline, never_reached = self._started + self._limit, False
@@ -228,8 +215,6 @@ def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:
     """Return the message for a target that gave no answer within `seconds`, or demands a pause beyond this time.
 
     Args:
-        name: the target's name.
-        seconds: the time limit.
         pause: seconds for which the target still demands a pause; not positive without a pause.
         last_error: error of the last failed request; empty without a failed request.
     """
@@ -252,7 +237,6 @@ def over_budget(max_requests: int, reusable: bool, last_error: str = "", *, shar
     """Return the error for a request that was not sent, or not sent again, because the run's budget is spent.
 
     Args:
-        max_requests: the budget: maximum number of requests.
         reusable: whether a later run reuses the recorded answers.
         last_error: error of the request's last attempt; empty if the request was never sent.
         shared: whether all runs with the same `--fairness-run-name` share the budget.
@@ -279,7 +263,6 @@ BATCH_PRICE = 0.5
 
 
 def cost_of(price: Price, prompt_tokens: float, completion_tokens: float) -> float:
-    """Return the cost of the prompt and completion tokens, in the currency of the price."""
     return (prompt_tokens * price.prompt + completion_tokens * price.completion) / 1_000_000
 
 
@@ -290,7 +273,6 @@ def with_cost(counts: Mapping[str, int], price: Price | None) -> dict[str, float
 
     Args:
         counts: request counts of one engine; see `Engine.progress`.
-        price: price of the target's tokens, if known.
     """
     if price is None:
         return {**counts, "uncounted": 0}

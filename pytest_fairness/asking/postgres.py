@@ -58,10 +58,6 @@ class PostgresDatabase(Database):
     Args:
         url: address of the database. The password is taken from the environment variable `PGPASSWORD`, or from the
             file `~/.pgpass`.
-
-    Raises:
-        StoreError: raised here and by every method if the server cannot be reached, refuses the user, or holds tables
-            of a newer version; the message says what to do.
     """
 
     def __init__(self, url: DatabaseUrl) -> None:
@@ -85,7 +81,6 @@ class PostgresDatabase(Database):
         super().close()
 
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Execute a statement, and return its rows."""
         if self._in_transaction:
             return _rows(self._connection().execute(_translated(query), parameters))
         return self._with_reconnect(lambda connection: _rows(connection.execute(_translated(query), parameters)))
@@ -99,7 +94,6 @@ class PostgresDatabase(Database):
         self.write(execute)
 
     def write(self, function: Callable[[], T]) -> T:
-        """Call a function in a write transaction; see `Database.write`."""
         if self._in_transaction:
             return function()
         return self._with_reconnect(lambda connection: self._run_transaction(connection, function))

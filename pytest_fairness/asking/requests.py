@@ -33,8 +33,6 @@ class AttemptResult(NamedTuple):
     """Result of one attempt to send a request.
 
     Attributes:
-        key, request: the request and its key.
-        outcome: the response, or the error of the attempt.
         sent_at: time at which the request was sent (seconds since the epoch).
         retry_at: time of the next attempt (monotonic seconds), or `None` if there is no next attempt.
     """
@@ -63,22 +61,14 @@ class StoreSync:
     All methods except `counts` and `now` block, so the event loop calls them in a separate thread, one at a time.
 
     Args:
-        store: recorded responses.
-        target: the system under test.
-        tracker: the requests and their states.
         settings: settings of the run; `concurrency`, `max_requests`, `fresh` and `prices` are used.
         timer: give-up timer, which is restarted when another process received an answer.
-        preflight: state of the preflight in this process.
         fresh: rule that decides which recorded answers are reused.
-        owner: unique name of the owner of the claims.
-        run: the run to which the requests belong.
-        timing: pauses and time limits.
 
     Attributes:
         capacity: maximum number of requests in flight, of all processes together.
         target_error: error that another process of the run stored because the target can answer no request; else
             `None`.
-        stopped: whether the run was stopped.
         resume_at: time at which the target's rate limit allows the next request (monotonic seconds).
     """
 
@@ -108,7 +98,6 @@ class StoreSync:
         self.resume_at = 0.0
 
     def counts(self) -> dict[str, float]:
-        """Return the request counts; see `Engine.progress`."""
         counts = self._tracker.counts()
         own = self._settings.fresh or not self._target.reusable
         asked_again = counts["answered"] if own else 0
@@ -124,12 +113,10 @@ class StoreSync:
         return self._store.database.now()
 
     def put_counts(self) -> None:
-        """Write the request counts to the store."""
         counts: dict[str, Json] = {**self.counts(), FAILURES: self._tracker.failures()}
         self._store.runs.put_request_counts(self._run, self._owner, counts)
 
     def release_all(self) -> None:
-        """Release all claims of this owner."""
         self._store.claims.release_all(self._owner)
 
     def record_and_claim(self, results: list[AttemptResult], free: int, woken: bool) -> dict[str, Request]:
@@ -137,7 +124,6 @@ class StoreSync:
 
         Args:
             results: results that arrived since the last call.
-            free: maximum number of requests to claim.
             woken: whether new requests may have been planned since the last call.
         """
         store, tracker, now = self._store, self._tracker, time.monotonic()
@@ -343,12 +329,7 @@ class RequestTracker:
             return list(islice(self._unsent, count))
 
     def start(self, keys: Iterable[str], *, retries: int = 0) -> dict[str, Request]:
-        """Mark requests as in flight and return them by key; leave out requests that are settled already.
-
-        Args:
-            keys: keys of requests; keys of requests that are already in flight are ignored.
-            retries: number to add to the count `retried`.
-        """
+        """Mark requests as in flight and return them by key; leave out requests that are settled already."""
         with self._changed:
             taken = {key: self._unsent.pop(key) for key in keys if key in self._unsent}
             self._in_flight.update(taken)
@@ -404,7 +385,6 @@ class RequestTracker:
         """Settle every unsettled request as failed; requests planned after this call fail at once.
 
         Args:
-            error: the error of these requests.
             unsent_only: whether to leave out the requests in flight, which may still be answered.
         """
         with self._changed:
@@ -420,7 +400,6 @@ class RequestTracker:
 
     @property
     def has_unsettled(self) -> bool:
-        """Return whether any request is not settled."""
         with self._changed:
             return bool(self._unsent or self._in_flight)
 
@@ -441,7 +420,6 @@ class RequestTracker:
             return {key: self._failed[key] for key in keys if key in self._failed}
 
     def counts(self) -> dict[str, int]:
-        """Return the numbers of requests in each state (planned, in flight, …); see `Engine.progress`."""
         with self._changed:
             settled = self._counts["reused"] + len(self._answered) + len(self._failed)
             return {
@@ -507,9 +485,6 @@ prompt is sent because a server may reject the content of the first one."""
 class Preflight:
     """State of the preflight in one process; the store records which request is the run's first one.
 
-    Args:
-        tracker: the requests and their states.
-
     Attributes:
         key: key of the request that this process now sends alone; `None` if there is no such request.
     """
@@ -529,7 +504,6 @@ class Preflight:
         return rejected and request.answer_format != "embedding" and not self._tracker.counts()["reused"]
 
     def keeps_others_waiting(self, request: Request, outcome: Response | FairnessError) -> bool:
-        """Return whether all other requests must still wait after this outcome of the request that was sent alone."""
         rephrased = isinstance(outcome, RequestFailed) and outcome.retry is RetryReason.REPHRASED
         return rephrased or isinstance(outcome, TargetError) or self.is_rejection(request, outcome)
 

@@ -76,8 +76,6 @@ class Changes(NamedTuple):
 
     Attributes:
         position: position after these changes; pass it to the next call of `Store.changes`.
-        answered: keys whose answers were recorded.
-        failed: error messages of failed requests, by key.
     """
 
     position: tuple[int, int]
@@ -102,15 +100,7 @@ class Store(Closing):
         address: path of a SQLite file, which is created if it does not exist, or the address of a PostgreSQL database.
 
     Attributes:
-        database: the database, for the statements of other tables.
-        claims: reservations of requests.
         runs: budgets, stops and request counts of runs.
-        rate_limits: rate limits of targets.
-        cache: cache of computed results.
-
-    Raises:
-        StoreError: raised here and by every method if the store cannot be read or written, is not a store, or was
-            written by a newer version; the message says what to do.
     """
 
     def __init__(self, address: Path | DatabaseUrl) -> None:
@@ -121,7 +111,6 @@ class Store(Closing):
         self.cache = ResultCache(self.database)
 
     def close(self) -> None:
-        """Close the connections of all threads."""
         self.database.close()
 
     def get(self, keys: Iterable[str], fresh: Freshness) -> dict[str, Response]:
@@ -177,8 +166,6 @@ class Store(Closing):
         Earlier answers to the request, from this run and from ended runs, are deleted.
 
         Args:
-            key: the request's key.
-            target_identity: the target that answered.
             fresh: rule of the sending run; it decides which recorded answers the run reuses.
         """
         self.record_all([(key, request, response)], target_identity, fresh)
@@ -213,9 +200,6 @@ class Store(Closing):
         """Record that a request failed, so that other processes do not send it, and release the claim.
 
         Args:
-            key: the request's key.
-            target_identity: the target that gave no answer.
-            message: message of the error.
             fresh: rule of the sending run; it decides which recorded answers the run reuses.
         """
         now = self.database.now()
@@ -364,7 +348,6 @@ class Batch(NamedTuple):
 
     Attributes:
         token: this package's name for the batch, which the provider stores as metadata if it supports metadata.
-        state: state of the batch's creation at the provider.
         file: the provider's id of the file with the batch's requests; empty if there is none.
         remote: the provider's id of the batch; empty if it is not known.
         created, touched: dates at which the batch was added and last changed, in seconds since the epoch.
@@ -400,12 +383,7 @@ class BatchTable:
         The batch has only as many requests as the budget allows. Batches older than `BATCH_KEPT` are deleted.
 
         Args:
-            token: name of the new batch.
-            target: identity of the target.
-            requests: the requests by key.
             fresh: rule that decides which recorded answers are reused.
-            run: the run, whose budget the requests use.
-            max_requests: budget of the run.
 
         Returns:
             The number of requests in the batch; if it is 0, no batch was added.
@@ -437,7 +415,6 @@ class BatchTable:
         return found
 
     def batches(self, tokens: Collection[str]) -> list[Batch]:
-        """Return the unfinished batches with these tokens, the oldest first."""
         query = (
             f"SELECT {_COLUMNS} FROM batches WHERE token IN (SELECT value FROM json_each(?)) ORDER BY created, token"  # noqa: S608 - a constant
         )
@@ -464,7 +441,6 @@ class BatchTable:
         """Reserve a batch for this process; return `False` if the batch has ended, or another process has reserved it.
 
         Args:
-            token: name of the batch.
             seconds: time after which another process may reserve the batch, unless this method is called again.
         """
         now = self.database.now()
@@ -491,7 +467,6 @@ class BatchTable:
 
     @in_transaction
     def delete_all(self) -> tuple[int, int]:
-        """Delete all batches, and return the numbers of batches and of their unanswered requests."""
         tables = ("batches", "batch_requests")
         batches, requests = (self.database.execute(f"SELECT count(*) FROM {table}")[0][0] for table in tables)  # noqa: S608 - constants
         for table in tables:
@@ -512,9 +487,6 @@ class Size(NamedTuple):
     """Size of a target's recorded responses.
 
     Attributes:
-        target: identity of the target.
-        responses: number of responses.
-        characters: number of characters of these responses and of their requests, all as JSON.
         oldest, newest: dates of the target's oldest and newest response, in seconds since the epoch.
     """
 

@@ -61,7 +61,6 @@ def normalise(text: str, *, fold: bool = True) -> str:
 
 
 def straightened(text: str) -> str:
-    """Return the text with straight apostrophes."""
     return text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'").replace("\N{MODIFIER LETTER APOSTROPHE}", "'")
 
 
@@ -74,7 +73,6 @@ def segmented(text: str, code: str) -> list[str]:
     """Return the words of a normalised text in a language that is written without blanks between words.
 
     Args:
-        text: the text.
         code: ISO 639 code of the language, one of `WITHOUT_BLANKS`.
     """
     # Deferred, as the package is an extra, which only these languages need.
@@ -154,7 +152,6 @@ class DecisionWords:
         after: word that may stand after a choice in its clause, as in "no because of …".
         negations: choices that may also negate the next word, as in "no service".
         denial: words that deny the next word, at the end of a text, as in "I would not".
-        reason: word that begins a reason, such as "because".
         unknown: phrases that say that it is not known who or which is meant.
         takes_back: words that take an earlier answer back, such as "wait".
     """
@@ -169,7 +166,6 @@ class DecisionWords:
     takes_back: re.Pattern[str]
 
     def with_label(self, own: str) -> DecisionWords:
-        """Return the words with a further name of the decision."""
         source = self.label.pattern.replace("(?:", f"(?:{re.escape(own.lower())}|", 1)
         return replace(self, label=re.compile(source))
 
@@ -198,7 +194,6 @@ class Language:
         decisions: words around a decision; English is included.
         refusal_sources: mappings from attributes of `RefusalPatterns` to regular expressions: one mapping for each
             language with a data file, one for English (many models refuse in English), and one for the probe's phrases.
-        refusals_missing: names of the languages whose refusals are not recognised.
         thoughts: marks of thoughts that the probe declares, in addition to the known ones.
     """
 
@@ -242,7 +237,6 @@ class Language:
         return sha256(repr(content).encode()).hexdigest()
 
     def words(self, text: str) -> list[str]:
-        """Return the words of a normalised text."""
         code = next((code for code in self.codes if code in WITHOUT_BLANKS), None)
         separate = words(text) if code is None else segmented(text, code)
         return self._with_split_elisions(separate) if self.elisions else separate
@@ -271,7 +265,6 @@ class Language:
         """Return the language with further words, which a probe declares.
 
         Args:
-            identity_terms: terms that name a group.
             function_words: words that say nothing about a topic.
             refusals: phrases; a text with one of them in its first sentence is a refusal. If there are phrases,
                 `refusals_missing` becomes empty.
@@ -313,8 +306,6 @@ def language(*codes: str) -> Language:
 
 
 def _decision_words(tables: Sequence[Mapping[str, Sequence[str]]]) -> DecisionWords:
-    """Return the words in the tables `choices` of data files."""
-
     def either(name: str) -> str:
         return _either(dict.fromkeys(word for table in tables for word in table[name]))
 
@@ -335,7 +326,6 @@ def _decision_words(tables: Sequence[Mapping[str, Sequence[str]]]) -> DecisionWo
 
 @cache
 def _data(code: str) -> Mapping[str, Any]:
-    """Return the content of a language's data file."""
     return tomllib.loads(files(__package__).joinpath("data", f"{code}.toml").read_text(encoding="utf-8"))
 
 
@@ -449,7 +439,6 @@ def _other_language(head: str, declared: tuple[str, ...]) -> str | None:
 
 
 def _is_in_another_script(text: str) -> bool:
-    """Return whether most letters of the text are not Latin."""
     letters = [character for character in text if character.isalpha()]
     return sum(character > "\u024f" for character in letters) > MOST_LETTERS * len(letters)
 

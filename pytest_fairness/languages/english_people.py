@@ -19,8 +19,6 @@ class People:
     """The words of a prompt that mean people.
 
     Attributes:
-        nouns: positions of the nouns, names and titles that are swapped.
-        pronouns: positions of the pronouns that are swapped.
         others: positions of singular nouns that name a person but no gender, such as "doctor", or an animal.
     """
 
@@ -261,13 +259,7 @@ _BEFORE_PLACES = frozenset({"in", "at", "near", "around", "via"})
 
 @dataclass(frozen=True)
 class FirstName:
-    """A first name in a text.
-
-    Attributes:
-        length: number of characters, without the possessive ending "'s".
-        term: the name with its counterparts.
-        same_origin: names of the same group and origin that the text does not contain.
-    """
+    """A first name in a text."""
 
     length: int
     term: Term
@@ -275,11 +267,7 @@ class FirstName:
 
 
 def first_name(tokens: Tokens, index: int) -> FirstName | None:
-    """Return the first name at a position; `None` if no first name is there.
-
-    Raises:
-        CannotSwapError: the word is a name without a counterpart, or may be something else, such as a place.
-    """
+    """Return the first name at a position; `None` if no first name is there."""
     token = tokens.all[index]
     plain = token.lower.removesuffix("'s")
     if plain in names().listed:
@@ -344,7 +332,6 @@ def _asks_about(tokens: Tokens, index: int) -> bool:
 
 
 def _is_other_name(tokens: Tokens, index: int, plain: str) -> bool:
-    """Return whether a word of `Names.others` is used as a first name at this position."""
     if tokens.text.islower() and len(plain) > 3 and plain not in names().words_at_start:
         return plain not in words("names", "not_in_lower_case") | words("names", "also_places")
     if not tokens.is_capitalised(index) or tokens.is_acronym(index) or _follows_title(tokens, index):
@@ -387,8 +374,6 @@ def check_unknown_names(tokens: Tokens, swapped: Collection[int], *, subjects: b
     """Raise `CannotSwapError` if a word with a capital may be the name of a person that no list contains.
 
     Args:
-        tokens: the prompt.
-        swapped: positions in the text at which the swapped terms begin.
         subjects: whether the first word of a sentence may be a name: a possessive, or a word before an age or a verb.
     """
     lower_case = {token.text for token in tokens.all if token.text.islower()}
@@ -412,8 +397,6 @@ def _is_part_of_name(tokens: Tokens, index: int, parts_of_names: Collection[int]
     """Return whether a word with a capital is a surname, or part of the name of a place or an organisation.
 
     Args:
-        tokens: the prompt.
-        index: position of the word.
         parts_of_names: positions of the earlier words for which this function returned true.
     """
     before = index - 2 if tokens.lower(index - 1) == "." else index - 1
@@ -477,11 +460,6 @@ def pronoun_group(word: str) -> int | None:
 
 
 def pronoun_forms(tokens: Tokens, index: int, *, neutral: bool) -> tuple[str | None, ...]:
-    """Return the male, female and gender-neutral form of a pronoun, the last only if `neutral` is set.
-
-    Raises:
-        CannotSwapError: the role of "her" or "his", or the verb in "he's", is unclear.
-    """
     word = tokens.lower(index)
     if english_words.is_subject(word) and word not in SUBJECT:
         ending = word.removeprefix("s").removeprefix("he")
@@ -511,11 +489,7 @@ def _ends_phrase(tokens: Tokens, index: int) -> bool:
 
 
 def _is_object(tokens: Tokens, index: int) -> bool:
-    """Return whether "her" is an object ("I saw her", as "I saw him"), not a possessive ("her car").
-
-    Raises:
-        CannotSwapError: the words around "her" allow both.
-    """
+    """Return whether "her" is an object ("I saw her", as "I saw him"), not a possessive ("her car")."""
     before, after, next_but_one = tokens.lower(index - 1), tokens.lower(index + 1), tokens.lower(index + 2)
     takes_two = before in words("pronouns", "verbs_with_two_objects")
     unclear = _ambiguity_error(tokens, index)
@@ -595,11 +569,7 @@ def _is_object(tokens: Tokens, index: int) -> bool:
 
 
 def _is_possessive(tokens: Tokens, index: int) -> bool:
-    """Return whether "his" stands alone ("it is his", as "it is hers"), not before a noun ("his car").
-
-    Raises:
-        CannotSwapError: the words around "his" allow both.
-    """
+    """Return whether "his" stands alone ("it is his", as "it is hers"), not before a noun ("his car")."""
     before, after = tokens.lower(index - 1), tokens.lower(index + 1)
     token = tokens.at(index + 1)
     unclear = _ambiguity_error(tokens, index)

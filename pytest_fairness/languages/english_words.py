@@ -35,11 +35,9 @@ class Names:
     """First names.
 
     Attributes:
-        listed: names with counterparts, in lower case.
         neutral: gender-neutral counterparts, in lower case.
         same_origin: for each listed name, the other names of its group and origin: first those of later rows, then
             those of earlier rows.
-        others: names with a gender and without counterparts.
         words_at_start: names in `others` that may be an ordinary word at the beginning of a sentence, such as "Will".
         second: second parts of first names, such as "Ann" in "Mary Ann".
         with_gendered_surnames: listed names of origins whose surnames have a gender.
@@ -110,7 +108,6 @@ def terms() -> Mapping[str, Term]:
 
 @cache
 def names() -> Names:
-    """Return the lists of first names in `en_names.toml`."""
     content = data("en_names")
     listed: dict[str, Term] = {}
     same_origin: dict[str, tuple[str, ...]] = {}
@@ -142,7 +139,6 @@ def names() -> Names:
 
 
 def _words_of_lists() -> set[str]:
-    """Return all words of the lists in `en_gender.toml`."""
     tables = [table for table in gender().values() if isinstance(table, dict)]
     return {word for table in tables for value in table.values() if isinstance(value, str) for word in value.split()}
 
@@ -168,9 +164,6 @@ class Token:
     """A word, a number, a link, a line break or a punctuation mark.
 
     Attributes:
-        start: position in the text.
-        text: the token as it is written.
-        lower: the token in lower case, with straight apostrophes.
         kind: `word`, `number`, `link`, `line`, or `mark`.
     """
 
@@ -196,7 +189,6 @@ class Tokens:
     """The tokens of a text.
 
     Attributes:
-        text: the text.
         all: the tokens in their order, without line breaks inside a sentence.
         in_capitals: whether more than half of the words with two or more letters are in capitals.
     """
@@ -221,7 +213,6 @@ class Tokens:
         return token.lower if token else ""
 
     def is_word(self, index: int) -> bool:
-        """Return whether there is a word at the position."""
         token = self.at(index)
         return token is not None and token.kind == "word"
 
@@ -231,12 +222,10 @@ class Tokens:
         return token is not None and len(token.text) > 1 and token.text.isupper() and not self.in_capitals
 
     def is_capitalised(self, index: int) -> bool:
-        """Return whether there is a word with a capital at the position."""
         token = self.at(index)
         return token is not None and token.kind == "word" and token.text[0].isupper()
 
     def starts_sentence(self, index: int) -> bool:
-        """Return whether the token at a position begins a sentence."""
         before = index - 1
         while before >= 0 and self.all[before].text in OPENING:
             if self.all[before].text in "\"“'\N{LEFT SINGLE QUOTATION MARK}":
@@ -272,11 +261,7 @@ def is_subject(word: str) -> bool:
 
 
 def plural_contraction(tokens: Tokens, index: int) -> str:
-    """Return the contraction with "they" in place of "he" or "she": "he'd" becomes "they'd".
-
-    Raises:
-        CannotSwapError: "he's" may be "he is" or "he has".
-    """
+    """Return the contraction with "they" in place of "he" or "she": "he'd" becomes "they'd"."""
     word = tokens.lower(index)
     plain = word in ("hes", "shes")
     if not plain and not word.endswith("'s"):
@@ -299,11 +284,7 @@ def plural_contraction(tokens: Tokens, index: int) -> str:
 
 
 def verb_edits(tokens: Tokens, index: int) -> list[tuple[int, str]]:
-    """Return the position and new form of each verb that changes if the subject at `index` becomes "they".
-
-    Raises:
-        CannotSwapError: it is unclear which verbs belong to the subject.
-    """
+    """Return the position and new form of each verb that changes if the subject at `index` becomes "they"."""
     subject = tokens.lower(index)
     contracted = subject not in ("he", "she")
     edits: list[tuple[int, str]] = []
@@ -322,7 +303,6 @@ def verb_edits(tokens: Tokens, index: int) -> list[tuple[int, str]]:
 
 
 def _is_unclear(tokens: Tokens, index: int, first: int) -> bool:
-    """Return whether it is unclear if the word at `first` is the verb of the subject at `index`."""
     verb, after = tokens.lower(first), tokens.lower(first + 1)
     if re.fullmatch(
         r"(?:what|where|when|how|who|why)'?s", tokens.lower(index - 1)
@@ -395,13 +375,8 @@ def _is_inverted(tokens: Tokens, index: int, first: int, finite: str) -> bool:
     """Return whether the auxiliary before a subject is the subject's verb, as in "is he ready".
 
     Args:
-        tokens: tokens of the text.
-        index: position of the subject.
         first: position of the first word after the subject that may be its verb.
         finite: form after "they" of the word at `first`; "" if the word does not change.
-
-    Raises:
-        CannotSwapError: it is unclear which word is the verb.
     """
     verb = tokens.lower(first)
     if finite or verb in words("agreement", "modals"):
@@ -422,12 +397,7 @@ def _coordinated_edits(tokens: Tokens, first: int, inserted: bool) -> list[tuple
     """Return the edits (see `verb_edits`) of further verbs of the same subject: "and lives", ", doesn't see".
 
     Args:
-        tokens: tokens of the text.
-        first: position of the first verb.
         inserted: whether a comma is before the subject, so that the clause may be inserted: "the card, he says, is".
-
-    Raises:
-        CannotSwapError: it is unclear whether a word is a verb, or whether it belongs to the subject.
     """
     edits: list[tuple[int, str]] = []
     verbs = {first}
@@ -471,17 +441,7 @@ def _begins_clause(tokens: Tokens, index: int) -> bool:
 
 
 def _coordinated_plural(tokens: Tokens, conjunction: int, index: int, verbs: Collection[int]) -> str:
-    """Return the form after "they" of the word behind a conjunction; "" if the word is no verb of the subject.
-
-    Args:
-        tokens: tokens of the text.
-        conjunction: position of the conjunction.
-        index: position of the word.
-        verbs: positions of verbs of the subject.
-
-    Raises:
-        CannotSwapError: the word may be a verb or a noun.
-    """
+    """Return the form after "they" of the word behind a conjunction; "" if the word is no verb of the subject."""
     plural, word = _plural(tokens, index), tokens.lower(index)
     if word in _auxiliaries() and tokens.lower(index + 1) in ("that", "this", "it", "there"):
         return ""  # a question with another subject: "he snores, is that dangerous?"

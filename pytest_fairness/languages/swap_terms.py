@@ -36,8 +36,6 @@ class Replacement:
     """A piece of a prompt, and the text that replaces the piece in the version of each group.
 
     Attributes:
-        start: position of the piece in the prompt.
-        text: the piece as it is written.
         forms: text for each group, in the order of the groups; `None` for a group without a counterpart.
         is_term: whether the piece names a group; `False` for articles, and for verbs that agree with a pronoun.
     """
@@ -53,10 +51,8 @@ class Reading:
     """The terms of a prompt, which all name the same group.
 
     Attributes:
-        column: position of the group in the list of groups.
         replacements: replacements of terms, articles and verbs, in their order in the prompt.
         placebos: replacements of names by other names of the same group; each has a single form.
-        warnings: reasons to read the versions before they are used.
         one_way: whether a version that is swapped back differs from the prompt.
     """
 
@@ -84,14 +80,7 @@ def like(written: str, term: str) -> str:
 
 
 def article(text: str, start: int, term: str, forms: Sequence[str | None]) -> Replacement | None:
-    """Return the replacement of the article "a" or "an" before a term that is swapped; `None` if no article changes.
-
-    Args:
-        text: the prompt.
-        start: position of the term.
-        term: the term.
-        forms: see `Replacement`.
-    """
+    """Return the replacement of the article "a" or "an" before a term that is swapped; `None` if no article changes."""
     written = _ARTICLE.search(text, max(0, start - 3), start)
     if written is None or written[0].lower() != _article_of(term):
         return None
@@ -106,11 +95,6 @@ def _article_of(term: str) -> str:
 
 
 def group_column(columns: Sequence[int], groups: Sequence[str]) -> int:
-    """Return the column of the only group that a prompt names.
-
-    Raises:
-        CannotSwapError: the prompt names no group or several groups.
-    """
     different = sorted(set(columns))
     if not different:
         raise CannotSwapError("the prompt names no group")
@@ -136,7 +120,6 @@ class SwapTermsError(FairnessError):
     """Error in a list of terms, whose rows must pair the terms of the groups one to one.
 
     Args:
-        message: complete message for the user.
         row: number of the row with the error, from 1; `None` for an error of the groups or of the whole list.
     """
 
@@ -153,7 +136,6 @@ class SwapTerms:
         groups: names of the groups, in the order of the terms in a row.
         rows: rows with one term for each group; empty for a built-in list, whose terms are in a data file.
         code: ISO 639 code of the language of the terms.
-        name: name of a built-in list; "" for a list of the user.
     """
 
     groups: tuple[str, ...]
@@ -166,13 +148,7 @@ class SwapTerms:
         """Return the list of terms that a user gives.
 
         Args:
-            groups: names of the groups.
-            rows: rows with one term for each group. Terms in lower case match any capitalisation.
             code: ISO 639 code of the language of the terms.
-
-        Raises:
-            SwapTermsError: there are fewer than two groups, two groups have the same name, there are no rows, or the
-                terms are not paired one to one.
         """
         if len(groups) < 2 or len(set(groups)) < len(groups):
             raise SwapTermsError(f"A swap needs two or more different groups, not {', '.join(groups) or 'none'}.")
@@ -203,11 +179,7 @@ class SwapTerms:
 
     @classmethod
     def built_in(cls, name: str, code: str) -> SwapTerms:
-        """Return a built-in list: `gender` of English, German, French or Spanish.
-
-        Raises:
-            LookupError: there is no such list.
-        """
+        """Return a built-in list: `gender` of English, German, French or Spanish."""
         if name == GENDER and code in BUILT_IN:
             return cls(BUILT_IN[code], (), code, name)
         raise LookupError(f"There is no built-in list '{name}' for the language '{code}'.")
@@ -217,11 +189,7 @@ class SwapTerms:
 
 
 def listed_terms(text: str, terms: SwapTerms) -> Reading:
-    """Find the listed terms in a prompt, and return them with their replacements.
-
-    Raises:
-        CannotSwapError: the prompt names no group or several groups.
-    """
+    """Find the listed terms in a prompt, and return them with their replacements."""
     index = _cells_by_term(terms)
     columns, replacements = [], []
     for match in _pattern(terms).finditer(text):
@@ -276,7 +244,6 @@ class _Phrases:
         pairs: column of each phrase, and its male and female form, by the phrase in lower case; `None` for a phrase
             with several counterparts.
         nouns: nouns of the phrases; in lower case, except in German.
-        longest: largest number of words of a phrase.
     """
 
     pairs: Mapping[str, _Pair | None]
@@ -285,11 +252,7 @@ class _Phrases:
 
 
 def gendered_phrases(text: str, code: str, groups: Sequence[str]) -> Reading:
-    """Return the phrases of the list that a prompt contains, with their replacements.
-
-    Raises:
-        CannotSwapError: the prompt names no group, several groups or several people, or has an ambiguous word.
-    """
+    """Return the phrases of the list that a prompt contains, with their replacements."""
     content = data(f"{code}_gender")
     plain = straightened(text)
     matches, others = _phrases_and_other_words(plain, code)
@@ -315,11 +278,6 @@ def pairs(code: str) -> Mapping[str, _Pair]:
 
 
 def _phrases_and_other_words(text: str, code: str) -> tuple[list[tuple[tuple[int, int], _Pair]], list[re.Match[str]]]:
-    """Return the phrases of a text with their positions, and the words outside them.
-
-    Raises:
-        CannotSwapError: a phrase has several counterparts, or a noun of the list is in no phrase.
-    """
     phrases = _phrases(code)
     words = list(_WORD.finditer(text))
     matches: list[tuple[tuple[int, int], _Pair]] = []

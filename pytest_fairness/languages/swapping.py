@@ -35,7 +35,6 @@ class Swap:
     """A prompt and its swapped versions.
 
     Attributes:
-        group: group that the prompt names.
         versions: version for each requested group; for `group`, the prompt itself.
         placebo: the prompt with a change that names no other group; `None` if no such change is possible.
         replaced: terms of the prompt that the versions replace, with their positions.
@@ -119,16 +118,7 @@ def _check_way_back(text: str, reading: Reading, versions: Mapping[str, str], te
 
 
 def gendered_terms(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
-    """Return the terms of a prompt that name a gender, with their replacements for each group.
-
-    Args:
-        text: the prompt.
-        groups: names of the groups: male, female, gender-neutral.
-        neutral: whether a gender-neutral version is needed.
-
-    Raises:
-        CannotSwapError: no version of the prompt can be made; the message is the reason.
-    """
+    """Return the terms of a prompt that name a gender, with their replacements for each group."""
     tokens = Tokens(text)
     finder = _Finder(tokens, neutral=neutral)
     if not finder.columns:
@@ -220,11 +210,7 @@ class _Finder:
                 self.replacements.append(Replacement(token.start, token.text, forms, is_term=False))
 
     def _term(self, index: int) -> tuple[Term, int, int] | None:
-        """Return the term at a position, and where the term begins and ends in the word; `None` if there is no term.
-
-        Raises:
-            CannotSwapError: "ms" may be a title, or the built-in list lacks a compound.
-        """
+        """Return the term at a position, and where the term begins and ends in the word; `None` if there is no term."""
         word = self._tokens.all[index]
         plain = word.lower.removesuffix("'s")
         if plain in gender()["titles"]:
@@ -353,7 +339,6 @@ def _may_lack_apostrophe(tokens: Tokens, index: int) -> bool:
 
 
 def _cased_pronoun(written: str, form: str) -> str:
-    """Return the pronoun `form` with the capitalisation and the kind of apostrophe of the pronoun `written`."""
     cased = form.upper() if written.isupper() else like(written[0], form)
     return cased.replace("'", "’") if "’" in written else cased
 

@@ -69,7 +69,6 @@ class ConversationProbe(Probe):
         return ConversationTurns(self._next_turn, 1 + len(self.turns), self.measure, self._has_calls)
 
     def _next_turn(self, answered: Turns) -> Prompt:
-        """Return the prompt of a conversation's next turn, from the conversation's answers so far."""
         last = answered[max(answered)]
         first = without_turn(last.labels)
         user_texts = [self._filled_template(text, first) for text in (self._first_template(first), *self.turns)]
@@ -82,7 +81,6 @@ class ConversationProbe(Probe):
 
     @property
     def _has_calls(self) -> bool:
-        """Return whether answers may have tool calls."""
         return self.reading.selection is not None and self.reading.selection.tool is not None
 
     @abstractmethod
@@ -98,12 +96,10 @@ class ConversationProbe(Probe):
         """Return the prompt with this text and these labels; `past` holds the messages before it."""
 
     def _opening(self, labels: Mapping[str, str]) -> tuple[Message, ...]:
-        """Return the messages before the first prompt of the conversation with these labels."""
         opening = (self.messages or ())[:-1]
         return tuple(Message(message.role, self._filled_template(message.content, labels)) for message in opening)
 
     def _conversation_fingerprint(self) -> dict[str, str]:
-        """Return the conversation's messages and turns, if there are any; see `Probe.fingerprint`."""
         parts = {}
         if self.messages is not None:
             parts["messages"] = canonical([[message.role, block_text(message.content)] for message in self.messages])
@@ -126,10 +122,8 @@ def conversation_diagnostics(
     """Yield diagnostics for keys of a conversation that contradict each other.
 
     Args:
-        data: the file's plain content.
         sources: the keys that can hold the prompts; a probe may have only one of these keys.
         labels: the key whose entries are labels of answers, such as `axes`.
-        texts: whether answers are texts, which can be joined.
     """
     written = [key for key in sources if key in data]
     for key in written[1:]:
@@ -187,7 +181,6 @@ def turns_of(answers: Sequence[Answer]) -> list[Turns]:
 
 
 def without_turn(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels of the first prompt of a conversation, which lack the label `turn`."""
     return {name: value for name, value in labels.items() if name != TURN}
 
 
@@ -201,8 +194,6 @@ class ConversationTurns(FollowUps):
     """Turns that follow the first answer of a conversation.
 
     Attributes:
-        next_turn: function that returns the prompt of the next turn, from the answers of a conversation so far.
-        number: number of turns of a complete conversation.
         measure: number of the turn whose answer is measured; `last` or `thoughts` for the last turn; `all` joins the
             texts of all answers.
         calls: whether answers may have tool calls. A tool call ends a conversation, because no tool is run.
@@ -359,7 +350,6 @@ class StructuredProbe(ConversationProbe):
         return canonical([tool.definition for tool in self.tools]) if self.tools else ""
 
     def _structure_fingerprint(self) -> dict[str, str]:
-        """Return the tools, and the part of an answer that is measured; see `Probe.fingerprint`."""
         answer = self._structured_answer
         parts = {name: str(value) for name, value in (("tool", answer.tool), ("path", answer.path)) if value}
         parts |= {"label": answer.label} if answer.label else {}

@@ -153,7 +153,6 @@ class PromptParts:
 
     @property
     def prompt(self) -> str:
-        """Text of the prompt."""
         return f'In the sentence: "{self.sentence}", {self.question}'
 
 
@@ -222,7 +221,6 @@ class CoreferenceProbe(Probe):
         return isinstance(self.items, WinoBias)
 
     def prompt_parts(self, labels: Mapping[str, str]) -> PromptParts:
-        """Return the texts and the two occupations of the prompt with these labels."""
         if "line" in labels:
             pair = self.pairs[labels["line"]]
             sentence = pair.pro if labels["version"] == "pro" else pair.anti
@@ -327,10 +325,6 @@ class Sentence:
     """Sentence in one line of a WinoBias file.
 
     Attributes:
-        text: the sentence without brackets.
-        bracketed: the sentence as it is written, with brackets.
-        correct: the occupation that the pronoun refers to.
-        other: the other occupation in the sentence; if there are several, the first of them.
         pronoun: the last pronoun in brackets; all pronouns in brackets refer to the same person.
     """
 
@@ -346,7 +340,6 @@ class Pair:
     """Two lines with the same running number: one from each of the two files.
 
     Attributes:
-        number: the running number of both lines.
         pro, anti: the sentence of the pro-stereotyped file, and the sentence of the anti-stereotyped file.
         difference: `words` if other words than pronouns differ; `brackets` if only brackets and pronouns differ;
             `None` if only pronouns differ.
@@ -359,12 +352,7 @@ class Pair:
 
 
 def read_winobias(pro: Path, anti: Path) -> tuple[Pair, ...]:
-    """Return the pairs of a pro-stereotyped and an anti-stereotyped file, in the order of the first file.
-
-    Raises:
-        ProbeError: a file cannot be read, or a line is invalid or has no counterpart; each line of the message is
-            `file:line: message`.
-    """
+    """Return the pairs of a pro-stereotyped and an anti-stereotyped file, in the order of the first file."""
     files = [(path.name, _sentences(path)) for path in (pro, anti)]
     errors = [f"{name}:{line}: {error}" for name, lines in files for line, _, error in lines if isinstance(error, str)]
     (first_name, first), (second_name, second) = files
@@ -419,7 +407,6 @@ def _sentences(path: Path) -> list[tuple[int, str, Sentence | str]]:
 
 
 def _sentence(bracketed: str) -> Sentence | str:
-    """Return the parsed sentence, or an error message."""
     inside = [match[1] for match in _BRACKETS.finditer(bracketed)]
     pronouns = [word for word in inside if _PRONOUN.fullmatch(word)]
     people = [word for word in inside if not _PRONOUN.fullmatch(word)]
@@ -461,7 +448,6 @@ WINOBIAS_COLUMNS = ("line", "version", "text", "trial")
 
 
 def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for items, audits and columns that contradict each other; see `ContentChecks`."""
     winobias = isinstance(data.get("items"), Mapping)
     ambiguous = {"sentences": "ambiguous sentences, a list under `items`"}
     answerable = {"winobias": "sentences with a right answer, `items: {winobias: [pro file, anti file]}`"}

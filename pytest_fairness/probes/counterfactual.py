@@ -83,7 +83,6 @@ class NumberSettings(ProbeModel):
 
     @property
     def format(self) -> NumberFormat:
-        """The settings as a `NumberFormat`, by which answers are parsed."""
         return NumberFormat(self.min, self.max, self.unit or "", self.name or "", self.ranges, self.decimal)
 
 
@@ -139,12 +138,10 @@ class RecordAnswerSettings(StructuredAnswerSettings):
 
     @property
     def is_call(self) -> bool:
-        """Return whether the decision is the call of a tool."""
         return self.tool is not None and self.path is None
 
     @model_validator(mode="after")
     def _have_one_form(self) -> Self:
-        """Check that the settings describe only one form of answers."""
         form = "number" if self.number else "text" if self.text else None
         others = {"choices", "positive", "judge", "votes", *(("text",) if self.number and self.text else ())}
         both = self.model_fields_set & others if form else set()
@@ -251,7 +248,6 @@ class CounterfactualProbe(StructuredProbe):
 
     @property
     def positive(self) -> str:
-        """The favourable choice."""
         return self.answer.choices[0] if self.answer.positive is None else self.answer.positive
 
     def is_right(self, answer: Answer) -> bool | None:
@@ -270,7 +266,6 @@ class CounterfactualProbe(StructuredProbe):
 
     @cached_property
     def flips(self) -> dict[str, Flip]:
-        """The flips by attribute."""
         return counterfactual_records.flips_of(self.flip)
 
     @cached_property
@@ -278,9 +273,6 @@ class CounterfactualProbe(StructuredProbe):
         """The records for which prompts are sent: those of the sample with a value that a flip lists.
 
         The list is empty if the answers are recorded.
-
-        Raises:
-            ProbeError: the records cannot be fetched, or do not fit the probe.
         """
         if self.written_records is None or self.responses is not None:
             return []
@@ -296,7 +288,6 @@ class CounterfactualProbe(StructuredProbe):
         return counterfactual_records.sampled_records(self.written_records, self._all_rows())
 
     def unlisted_records(self, attribute: str) -> int:
-        """Return how many records of the sample have none of the values that the probe lists for the attribute."""
         return sum(self.flips[attribute].value_of(record.fields) is None for record in self._sample)
 
     def _all_rows(self) -> list[dict[str, str]]:
@@ -326,7 +317,6 @@ class CounterfactualProbe(StructuredProbe):
             yield from self._flips_without_effect(texts, records)
 
     def _conversations(self) -> list[Located]:
-        """Return the templates and their locations, for the probe's conversation and for each variant's prompt."""
         turns: Located = [(("turns", i), text) for i, text in enumerate(self.turns)]
         messages: Located = [(("messages", i, "content"), one.content) for i, one in enumerate(self.messages or ())]
         variants = [(("variants", name, "prompt"), wording.prompt) for name, wording in self.variants.items()]
@@ -335,7 +325,6 @@ class CounterfactualProbe(StructuredProbe):
         return [[(place, block_text(text)) for place, text in (*first, *turns)] for first in found]
 
     def _empty_messages(self, texts: Located, records: list[Record]) -> Iterator[Diagnostic]:
-        """Yield a diagnostic for the first record for which a message has no text."""
         for location, text in texts:
             for record in records:
                 if not _prompt_with_fields(text, record.fields).strip():
@@ -371,7 +360,6 @@ class CounterfactualProbe(StructuredProbe):
                     return
 
     def unit_of(self, labels: Mapping[str, str]) -> str:
-        """Return the id of the record."""
         return labels["record"]
 
     def _owner(self, labels: Mapping[str, str]) -> Mapping[str, str]:
@@ -409,7 +397,6 @@ class CounterfactualProbe(StructuredProbe):
         return _prompt_with_fields(block_text(text), fields)
 
     def _forms(self, record: Record) -> Iterator[tuple[dict[str, str], Fields]]:
-        """Yield the labels and the record's fields for each prompt about a record."""
         found = {name: flip.value_of(record.fields) for name, flip in self.flips.items()}
         known = {name: value for name, value in found.items() if value is not None}
         labels = {"record": record.id, **known}
@@ -487,9 +474,6 @@ def record_diagnostics(
     """Yield a diagnostic for each prompt, flip or truth column that does not fit the records.
 
     Args:
-        rows: the fields of all records.
-        conversations: templates and their locations, for the probe's conversation and for each variant.
-        flips: the probe's flips by attribute.
         truth: value of the probe's key `truth`; `None` without this key.
     """
     values: dict[str, set[str]] = {}
@@ -521,14 +505,6 @@ def record_diagnostics(
 def _template_diagnostics(
     texts: Located, checked: Collection[Location], values: Values, columns: Iterable[str]
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics for invalid templates of a conversation, and for flipped columns that no template uses.
-
-    Args:
-        texts: the templates and their locations.
-        checked: locations of templates that need no further check.
-        values: the columns of the records, with their values.
-        columns: the flipped columns.
-    """
     for location, text in texts:
         if location not in checked:
             yield from prompts.template_diagnostics(text, values, location)
@@ -568,7 +544,6 @@ def _unknown_values(location: Location, wanted: Iterable[str], column: str, valu
 
 
 def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for missing keys, and for keys, audits and columns that do not fit; see `ContentChecks`."""
     form = _form_of(data)
     yield from field_types.unmet_needs(audits, _missing_inputs(form, has_truth="truth" in data))
     needed = {"records": "the records: a list of mappings, `{file: …}` or `{openml: …}`"}
@@ -587,7 +562,6 @@ def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]
 
 
 def _missing_inputs(form: str, *, has_truth: bool) -> dict[str, str]:
-    """Return the inputs that the probe lacks, such as `truth`, each with its remedy; see `AuditSettings.needs`."""
     other = "" if form == "choices" else f", but the answers of this probe are {form}"
     choices = f"choices as answers, `answer: {{choices: …}}`{other}"
     needed = {

@@ -98,11 +98,7 @@ WrittenRecords = Annotated[
 
 
 def rows_of(written: WrittenRecords) -> list[dict[str, str]]:
-    """Return the fields of all records, not only of the sample, as text; missing values are left out.
-
-    Raises:
-        ProbeError: the records cannot be read or fetched.
-    """
+    """Return the fields of all records, not only of the sample, as text; missing values are left out."""
     if isinstance(written, OpenmlRecords):
         rows: Iterable[Mapping[str, Json]] = _fetched(written)
     elif isinstance(written, RecordsFile):
@@ -120,10 +116,6 @@ def sampled_records(written: WrittenRecords, rows: Sequence[Fields]) -> list[Rec
     in these columns, until there are `sample` records. If `sample` is not set, each combination gives as many records
     as the rarest combination has.
     A record without a value in a column of `balance` is not drawn.
-
-    Raises:
-        ProbeError: two records have the same id, only some records have an id, there are too few records for the
-            sample, or no record has a value in every column of `balance`.
     """
     if not isinstance(written, SampleSettings):
         return _with_ids(rows, "id")
@@ -155,9 +147,6 @@ def _with_ids(rows: Sequence[Fields], column: str) -> list[Record]:
 
     The id of a record is its value in `column`. If no record has this column, the id is a digest of the record's
     content, with a number added if several records have the same content.
-
-    Raises:
-        ProbeError: two records have the same id, or only some records have an id.
     """
     if not any(column in row for row in rows):
         seen: Counter[str] = Counter()
@@ -275,14 +264,12 @@ class Flip:
     """Flip of one attribute, or of several attributes at once, with the columns that depend on the attributes.
 
     Attributes:
-        attribute: column of the attribute; several attributes are joined with `+`.
         values: at least two values, in the probe's order; audits subtract the result for the later of two values from
             that for the earlier one. The values of several attributes are the combinations of their values, such as
             `Female; Black`.
         dependents: for each dependent column, its values and their replacements (`{"Husband": "Wife"}`) in a flip from
             the first value of the attribute to the second. The opposite flip reverses them.
         parts: the flips of the attributes that are flipped at once; empty for a single attribute.
-        cells: for each of `values`, the single values that are combined, one of each flip in `parts`.
     """
 
     attribute: str
@@ -390,9 +377,6 @@ def check_flips(written: dict[str, Any]) -> dict[str, Any]:
 
     If one attribute is flipped, the key `with` lists its dependent columns. If several attributes are flipped, `with`
     lists the dependent columns of each attribute under the attribute's name.
-
-    Raises:
-        ValidationError: attributes, values and dependent columns contradict each other.
     """
     attributes = [name for name in written if name != WITH]
     found = [each.below(name) for name in attributes for each in _attribute_diagnostics(name, written[name])]
@@ -442,7 +426,6 @@ def _attribute_diagnostics(name: str, values: Any) -> Iterator[Diagnostic]:
 
 
 def _dependent_column_diagnostics(dependents: Any, values: Mapping[str, Any]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for the value of `with`."""
     if not isinstance(dependents, Mapping):
         message = "must be a mapping of columns, each with its pairs of values, such as `relationship: {Husband: Wife}`"
         yield Diagnostic((), message)

@@ -38,9 +38,6 @@ class Diagnostic:
     """One error of a probe file.
 
     Attributes:
-        location: location of the invalid value, or the location at which a missing value should be.
-        message: description of the error and its remedy.
-        at_key: whether the key is invalid, rather than the value.
         piece: the invalid part of a text, as written in the file.
         occurrence: number of the occurrence of `piece` in the text, from 0.
     """
@@ -57,7 +54,6 @@ class Diagnostic:
 
 
 def raise_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
-    """Raise a pydantic error with these diagnostics, if there are any; see `diagnostics_error`."""
     if listed := [*diagnostics]:
         raise diagnostics_error(listed)
 
@@ -94,12 +90,7 @@ def errors_at(*location: str | int) -> Iterator[None]:
 
 
 def raise_file_errors(errors: Sequence[str], name: str) -> None:
-    """Raise `ProbeError` with the errors of a data file, if there are any; at most `MAX_LINES` errors are listed.
-
-    Args:
-        errors: the errors, each as `file:line: message`.
-        name: name of the file for messages.
-    """
+    """Raise `ProbeError` with the errors of a data file, if there are any; at most `MAX_LINES` errors are listed."""
     more = [f"{name}: {counted(len(errors) - MAX_LINES, 'more line')} with errors"] if len(errors) > MAX_LINES else []
     if errors:
         raise ProbeError("\n".join([*errors[:MAX_LINES], *more]))
@@ -167,8 +158,6 @@ class Node:
 
     Attributes:
         value: value of a scalar, a list of nodes, or a mapping from keys to nodes.
-        start, end: position of the value, as character indices into the text.
-        keys: position of each key of a mapping.
         written: the source text of an unquoted scalar; `None` for a quoted scalar, a list or a mapping.
         size: approximate number of characters of the value in the file, with each YAML alias replaced by its value.
     """
@@ -181,7 +170,6 @@ class Node:
     size: int = 1
 
     def plain(self) -> Json:
-        """Return the value as plain JSON."""
         if isinstance(self.value, dict):
             return {key: node.plain() for key, node in self.value.items()}
         if isinstance(self.value, list):

@@ -76,7 +76,6 @@ class AuditSettings(ProbeModel):
     Class attributes:
         needs: name of an input that the audit requires of the probe, such as `truth`; empty if the audit requires
             nothing. Each kind of probe has its own remedies for missing inputs; see `unmet_needs`.
-        item_labels: names of labels that the audit adds to its items; no axis may have these names.
     """
 
     needs: ClassVar[str] = ""
@@ -119,7 +118,6 @@ class ProbeSource:
     """File that is being loaded; pydantic passes it to all validators as the validation context.
 
     Attributes:
-        path: the probe file.
         root: folder to which paths in messages are relative, if the paths are inside this folder.
         audits: the validated settings of the probe's audits, in the file's order.
         lines: the line of each audit's name in the file, from 1.
@@ -317,7 +315,6 @@ def missing_keys(data: Content, remedies: Mapping[str, str]) -> Iterator[Diagnos
     """Yield a diagnostic for each missing key of `remedies`; no key is required if answers are recorded.
 
     Args:
-        data: the file's plain content.
         remedies: for each required key, what to write (a phrase that follows "write" in the message).
     """
     for key, remedy in remedies.items():
@@ -328,13 +325,6 @@ def missing_keys(data: Content, remedies: Mapping[str, str]) -> Iterator[Diagnos
 def repeats(
     named: Iterable[tuple[Location, Json]], rule: str, form: Callable[[str], str] = folded
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each name that repeats an earlier name.
-
-    Args:
-        named: location and name of each entry; names that are not text are skipped.
-        rule: the rule that a repeated name breaks, for the message.
-        form: function that returns the form in which names are compared.
-    """
     seen: set[str] = set()
     for location, name in named:
         if isinstance(name, str):
@@ -349,7 +339,6 @@ def unmet_needs(
     """Yield a diagnostic for each audit whose required input the probe lacks; see `AuditSettings.needs`.
 
     Args:
-        audits: settings of the probe's audits, or the models of the settings, by audit name.
         missing: the inputs that the probe lacks, each with its remedy.
     """
     for name, settings in audits.items():
@@ -408,10 +397,7 @@ def too_many_prompts(data: Content, count: int, factors: str, key: str) -> Itera
     """Yield a diagnostic at a key if the probe would send more than a million prompts.
 
     Args:
-        data: the file's plain content.
-        count: the number of prompts.
         factors: phrase that names the factors whose product is `count`, for the message.
-        key: the key at which the diagnostic is reported.
     """
     if count > MAX_PROMPTS and not is_recorded(data):
         message = f"the {factors} make more than {MAX_PROMPTS:,} prompts: reduce one of them"
@@ -442,12 +428,7 @@ def normalized_term(text: str) -> str:
 
 
 def term_error(term: str, noun: str = "term") -> str | None:
-    """Return the error message for an invalid term; `None` if the term is valid.
-
-    Args:
-        term: the term as it is written.
-        noun: noun for the term in the message, such as "term" or "marker".
-    """
+    """Return the error message for an invalid term; `None` if the term is valid."""
     parts = normalized_term(term).split(" ")
     if not any(character.isalnum() for character in "".join(parts)):
         return f"{quoted(term)}: a {noun} must contain a letter or digit"

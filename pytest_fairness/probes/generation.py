@@ -141,9 +141,6 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         """Templates of the prompts, by the value of the label `prompt`; a single prompt, without label, has the key "".
 
         With `swap`, these are the prompts as they are written.
-
-        Raises:
-            ProbeError: the file of the prompts cannot be read, or a prompt in it is not a valid template.
         """
         if self.swap is not None:
             return {name: prompt.row.text for name, prompt in self._swapped_by_name.items()}
@@ -170,11 +167,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
 
     @cached_property
     def swapped(self) -> SwappedPrompts:
-        """Versions of the prompts for each group, and the prompts in which no swap is possible; empty without `swap`.
-
-        Raises:
-            ProbeError: the file of the prompts cannot be read, or a swap is possible in too few prompts.
-        """
+        """Versions of the prompts for each group, and prompts in which no swap is possible; empty without `swap`."""
         if self.swap_lists is None:
             return SwappedPrompts((), ())
         if self.prompts_file is not None:
@@ -184,7 +177,6 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
 
     @cached_property
     def _swapped_by_name(self) -> dict[str, SwappedPrompt]:
-        """Swapped prompts by the value of the label `prompt`; see `templates`."""
         found = self.swapped.prompts
         if self.prompts_file is not None:
             return {prompt.id: prompt for prompt in found}
@@ -200,18 +192,11 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         return probe if prompts else None
 
     def placebo(self, labels: Mapping[str, str]) -> tuple[Self, Mapping[str, str]] | None:
-        """Return the probe of the placebo swaps, and the labels of the item in this probe; see `Probe.placebo`."""
         if self._placebo is None:
             return None
         return self._placebo, {name: PLACEBO if name in self.axes else label for name, label in labels.items()}
 
     def _text(self, name: str, cell: Mapping[str, str]) -> str:
-        """Return the text of a prompt for a combination of the axes' values.
-
-        Args:
-            name: key of the prompt in `templates`.
-            cell: the value of each axis.
-        """
         if self.swap is None:
             return prompts.fill(self.templates[name], cell)
         (group,) = cell.values()
@@ -305,7 +290,6 @@ NOT_WITH_SWAP = {
 
 
 def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for missing and contradictory keys in a probe file's plain content; see `ContentChecks`."""
     if data.keys().isdisjoint(("messages", "prompts")):
         cure = "the question, `prompts` with a file, `messages`, or `responses:` with recorded answers"
         yield from field_types.missing_keys(data, {"prompt": cure})
@@ -343,13 +327,7 @@ def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]
 
 
 def _name_diagnostics(axes: Content, audits: Mapping[str, type[AuditSettings]], key: str) -> Iterator[Diagnostic]:
-    """Yield diagnostics for axes with an unusable name: answers or an audit's items already have a label of this name.
-
-    Args:
-        axes: the axes by name.
-        audits: the settings models of the probe's audits, by audit name.
-        key: the key that holds the axes.
-    """
+    """Yield diagnostics for axes whose name answers or an audit's items already have as a label."""
     for name in axes:
         reasons = ["answers have a label of this name"] if name in OTHER_COLUMNS else []
         reasons += [
@@ -412,7 +390,6 @@ def _swap_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) 
 
 
 def _intersection_diagnostics(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for repeated intersections, and for unknown, repeated or missing axes in an intersection."""
     seen: set[frozenset[str]] = set()
     for i, crossed in field_types.items(intersections):
         if not isinstance(crossed, list) or not all(isinstance(name, str) for name in crossed):
@@ -436,7 +413,6 @@ def _intersection_diagnostics(intersections: Json, axes: list[str]) -> Iterator[
 
 
 def _prompt_diagnostics(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for the placeholders in all prompts, including the prompts of variants."""
     prompts = list(_texts_at(("prompt",), data.get("prompt")))
     around = list(conversations.templates(data))
     for location, text in around:
@@ -466,7 +442,6 @@ def _prompt_diagnostics(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
 
 
 def _texts_at(location: Location, value: Json) -> Iterator[tuple[Location, str]]:
-    """Yield the location and content of a text, or of each text in a list."""
     if isinstance(value, str):
         yield location, value
     yield from (((*location, i), text) for i, text in field_types.items(value) if isinstance(text, str))

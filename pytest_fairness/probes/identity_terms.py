@@ -116,7 +116,6 @@ class Axis(ProbeModel):
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The unmarked value, then the marked values."""
         return (self.unmarked, *self.marked)
 
 
@@ -125,11 +124,8 @@ class SwapLists:
     """Groups and terms of a probe's swap.
 
     Attributes:
-        name: name of the probe's axis.
-        axis: axis whose values are the compared groups.
         terms: the groups and terms of the list; a built-in list can have groups that are not compared.
         own_placebo: pairs of terms for the unmarked group, declared under `placebo`; `None` if no pairs are declared.
-        has_placebo: whether prompts get a placebo.
     """
 
     name: str
@@ -140,16 +136,7 @@ class SwapLists:
 
     @classmethod
     def of(cls, swap: Swaps, language: Language) -> SwapLists:
-        """Return the groups and terms that the key `swap` declares.
-
-        Args:
-            swap: value of the key `swap`.
-            language: language of the probe; the first of several languages is the language of the prompts.
-
-        Raises:
-            ValidationError: no built-in list has this name, the built-in list lacks a group, the groups of a list of
-                the user are not named, its file cannot be read, or its terms are not paired one to one.
-        """
+        """Return the groups and terms that the key `swap` declares."""
         name, settings = (swap, SwapSettings()) if isinstance(swap, str) else next(iter(swap.items()))
         code = language.codes[0]
         axis, terms = _built_in(name, settings, code) if settings.terms is None else _own(name, settings, code)
@@ -179,7 +166,6 @@ class SwapLists:
 
 
 def _built_in(name: str, settings: SwapSettings, code: str) -> tuple[Axis, SwapTerms]:
-    """Return the compared groups and the terms of a built-in list."""
     try:
         terms = SwapTerms.built_in(name, code)
     except LookupError as error:
@@ -216,11 +202,6 @@ def _own(name: str, settings: SwapSettings, code: str) -> tuple[Axis, SwapTerms]
 
 
 def _terms_of_rows(location: Location, groups: Sequence[str], rows: Sequence[Sequence[str]], code: str) -> SwapTerms:
-    """Return the terms in the rows of a list, which the probe file holds at `location`.
-
-    Raises:
-        ValidationError: the terms are not paired one to one.
-    """
     try:
         return SwapTerms.of_rows(groups, rows, code)
     except SwapTermsError as error:
@@ -229,11 +210,6 @@ def _terms_of_rows(location: Location, groups: Sequence[str], rows: Sequence[Seq
 
 
 def _terms_of_file(file: TermsFile, groups: Sequence[str], code: str) -> SwapTerms:
-    """Return the terms in a file.
-
-    Raises:
-        ProbeError: the file cannot be read, lacks the column of a group, or its terms are not paired one to one.
-    """
     name = file.file.name
     content = table.read(file.file, name, file.holds)
     raise_file_errors(
@@ -272,12 +248,9 @@ class SwappedPrompt:
     """A prompt with its versions.
 
     Attributes:
-        row: the prompt as written.
-        group: group that the written prompt names.
         versions: text of the prompt for each group. If a placebo is possible, the key `PLACEBO` has a text that names
             the unmarked group with other words.
         warnings: reasons why a person should check the versions before use.
-        placebo_terms: terms of the unmarked group in the placebo, such as another name.
     """
 
     row: PromptRow
@@ -360,7 +333,6 @@ def swapped_rows(rows: Iterable[PromptRow], lists: SwapLists, most: int | None =
 
     Args:
         rows: the prompts, in the order in which they are examined.
-        lists: the groups and the terms.
         most: maximum number of prompts with versions; the remaining rows are not examined. `None` for no maximum.
     """
     prompts: list[SwappedPrompt] = []
@@ -381,11 +353,7 @@ def swapped_rows(rows: Iterable[PromptRow], lists: SwapLists, most: int | None =
 
 
 def swapped_file(file: PromptsFile, lists: SwapLists) -> SwappedPrompts:
-    """Return the versions of the prompts in a file; only prompts in which a swap is possible count for the sample.
-
-    Raises:
-        ProbeError: the file cannot be read, lacks the column, or a swap is possible in fewer prompts than the sample.
-    """
+    """Return the versions of the prompts in a file; only prompts in which a swap is possible count for the sample."""
     found = swapped_rows(file.in_sample_order(), lists, file.sample)
     name = file.file.name
     if not found.prompts:
@@ -400,13 +368,7 @@ def swapped_file(file: PromptsFile, lists: SwapLists) -> SwappedPrompts:
 
 
 def swap_diagnostics(swapped_prompts: SwappedPrompts, trials: int, *, in_file: bool) -> Iterator[Diagnostic]:
-    """Yield diagnostics for prompts in which no swap is possible, and for groups with too few answers.
-
-    Args:
-        swapped_prompts: the prompts.
-        trials: number of answers of each group.
-        in_file: whether the prompts are in a file. Prompts of a file may be left out without a diagnostic.
-    """
+    """Yield diagnostics for prompts in which no swap is possible, and for groups with too few answers."""
     key = "prompts" if in_file else "prompt"
     if not in_file:
         several = len(swapped_prompts.prompts) + len(swapped_prompts.left_out) > 1
@@ -470,7 +432,6 @@ class Anonymize(ProbeModel):
 
     @property
     def first_names(self) -> frozenset[str]:
-        """First names that are removed, in the form that `name_forms` returns."""
         return frozenset(packaged_names()) if self.names is True else name_forms(self.names or ())
 
     @field_serializer("names")

@@ -47,8 +47,6 @@ class KindSchema(NamedTuple):
     """Models and checks of a kind of probe, for the loader.
 
     Attributes:
-        model: model of the kind's probes.
-        audits: settings model of each audit, by audit name.
         checks: checks of the file's content; `None` if the kind has no checks of several keys together.
     """
 
@@ -64,14 +62,7 @@ def load(path: Path, kinds: Kinds, *, root: Path | None = None, scorers: Mapping
     """Read a probe file and return its probe.
 
     Args:
-        path: the file.
-        kinds: known kinds of probe, by name.
         root: folder to which paths in messages are relative, if the file is inside of it.
-        scorers: scorers that the probe may name; see `ProbeSource`.
-
-    Raises:
-        ProbeError: the file has errors. The message lists all errors by position, each on a line: `path:line:column:
-            message`.
     """
     try:
         with path.open("rb") as file:
@@ -85,11 +76,7 @@ def load(path: Path, kinds: Kinds, *, root: Path | None = None, scorers: Mapping
 def parse(
     content: bytes, path: Path, kinds: Kinds, *, root: Path | None = None, scorers: Mapping[str, str] | None = None
 ) -> Probe:
-    """Return the probe that `content` defines; the file `path` is used for messages and names, and need not exist.
-
-    Raises:
-        ProbeError: the content has errors; the message lists all of them in the form that `load` describes.
-    """
+    """Return the probe that `content` defines; the file `path` is used for messages and names, and need not exist."""
     text = ""
     try:
         text = yaml_reader.decode(content)
@@ -181,14 +168,7 @@ def _kind_and_diagnostics(data: dict[str, object], kinds: Kinds) -> tuple[str | 
 def _settings_and_diagnostics(
     document: Document, kind: str, kinds: Kinds, file: ProbeSource
 ) -> tuple[dict[str, AuditSettings], list[Diagnostic]]:
-    """Return the validated settings of each audit, and the diagnostics; an empty value means the default settings.
-
-    Args:
-        document: the probe file's text and tree.
-        kind: kind of the probe.
-        kinds: known kinds of probe, by name.
-        file: the file that is being loaded.
-    """
+    """Return the validated settings of each audit, and the diagnostics; an empty value means the default settings."""
     block: Node | None = document.root.value.get("audits")
     known = kinds[kind].audits
     settings: dict[str, AuditSettings] = {}
@@ -216,11 +196,7 @@ ID = "urn:pytest-fairness:probe"
 
 
 def json_schema(kinds: Kinds) -> dict[str, Json]:
-    """Return the JSON Schema (draft-07); the value of `kind` selects the other keys.
-
-    Args:
-        kinds: known kinds of probe, by name.
-    """
+    """Return the JSON Schema (draft-07); the value of `kind` selects the other keys."""
     definitions: dict[str, Json] = {}
     branches = []
     for kind, (model, audits, _) in kinds.items():
@@ -245,7 +221,6 @@ def json_schema(kinds: Kinds) -> dict[str, Json]:
 
 
 def schema_text(kinds: Kinds) -> str:
-    """Return the JSON Schema as indented text."""
     return json.dumps(json_schema(kinds), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -328,9 +303,6 @@ def validation_diagnostics(
     Errors of several alternatives of a union type at the same location become one diagnostic.
 
     Args:
-        errors: pydantic's errors of one validation.
-        prefix: location of the validated part in the document.
-        document: the file.
         model: model of the validated part; its keys are suggested for unknown keys.
     """
     found: list[Diagnostic] = []
@@ -378,7 +350,6 @@ def _either(messages: list[str]) -> str:
 def _diagnostic(
     error: ErrorDetails, prefix: Location, document: Document, model: type[BaseModel]
 ) -> tuple[Diagnostic, bool]:
-    """Return the diagnostic of an error, and whether the error is about one of several alternatives of a type."""
     location: Location = (*prefix, *error["loc"])
     kind, context = error["type"], error.get("ctx", {})
     node, found, complete = document.find(location)
@@ -480,7 +451,6 @@ def _described(model: type[BaseModel], location: Location) -> str:
 
 
 def _valid_keys(model: type[BaseModel], location: Location) -> list[str]:
-    """Return the valid keys at a location, taken from the model's JSON Schema."""
     return [key for schema in _schemas_at(model, location) for key in schema.get("properties", {})]
 
 
@@ -519,20 +489,13 @@ def _children(schema: dict[str, Json], part: str | int) -> list[dict[str, Json]]
 
 
 def row_messages(error: ValidationError, fields: Mapping[str, Json], model: type[BaseModel]) -> list[str]:
-    """Return the messages about a row of a data file that a pydantic model rejects.
-
-    Args:
-        error: pydantic's error.
-        fields: fields of the row.
-        model: the model that validated the row.
-    """
+    """Return the messages about a row of a data file that a pydantic model rejects."""
     document = Document("", _row_node(fields), [])
     details = error.errors(include_url=False, include_input=False)
     return [diagnostic.message for diagnostic in validation_diagnostics(details, (), document, model)]
 
 
 def _row_node(value: Any) -> Node:
-    """Return a row's value as a tree of nodes without positions."""
     written = None if isinstance(value, str) else json.dumps(value)
     if isinstance(value, Mapping):
         return Node({str(key): _row_node(inner) for key, inner in value.items()}, 0, 0)

@@ -160,15 +160,8 @@ class Question:
     """One question with three options.
 
     Attributes:
-        name: name of the question, unique in the probe.
-        template: name of the template; the questions of a template share their story.
         category: subject of the stereotype; empty if the probe has no categories.
-        context: the story.
-        text: the question itself.
         negative: whether the stereotyped person is the stereotypical answer; otherwise the other person is.
-        options: texts of the options, in their written order.
-        roles: role of each option.
-        answer: index of the right option.
     """
 
     name: str
@@ -351,7 +344,6 @@ class MultipleChoiceProbe(ConversationProbe):
 
     @property
     def asks_all_units(self) -> bool:
-        """Return whether the questions are all those of files; see `Probe.asks_all_units`."""
         return isinstance(self.items, QuestionsFile) and self.items.sample is None
 
     @property
@@ -364,11 +356,9 @@ class MultipleChoiceProbe(ConversationProbe):
         return {"question": question.name, "wording": question.wording(self.seed)}
 
     def unit_of(self, labels: Mapping[str, str]) -> str:
-        """Return the name of the question."""
         return labels["question"]
 
     def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
-        """Yield the prompts of all questions."""
         count = max_trials(self.trials, trials)
         for question in self.questions.values():
             labels = self.labels(question)
@@ -390,7 +380,6 @@ class MultipleChoiceProbe(ConversationProbe):
         return Prompt(self._request(text, trial, history=past), labels, trial)
 
     def _values(self, question: Question) -> dict[str, str]:
-        """Return the text of each placeholder in a prompt about the question."""
         shown = zip(self.letters, question.order(self.seed), strict=True)
         options = "\n".join(f"{letter}. {question.options[place]}" for letter, place in shown)
         return {"context": question.context, "question": question.text, "options": options}
@@ -420,11 +409,6 @@ _OTHER_PERSON: Mapping[Role, Role] = {"stereotyped": "other", "other": "stereoty
 
 
 def read(files: Sequence[Path], root: Path | None) -> list[Question]:
-    """Return the questions in files, in the files' order.
-
-    Raises:
-        ProbeError: a file has errors; each line of the message is `file:line: message`.
-    """
     found: list[Question] = []
     errors: list[str] = []
     places: dict[str, str] = {}
@@ -525,7 +509,6 @@ class InvalidRow(Exception):
 
     @property
     def messages(self) -> tuple[str, ...]:
-        """The messages, one for each error."""
         return self.args
 
 
@@ -593,10 +576,6 @@ def roles(answers: Sequence[tuple[str, str]], groups: Sequence[str]) -> tuple[Ro
     `AsiaPacific`. If no label matches either, a prefix `non` in the other person's code decides: of `disabled` and
     `nonDisabled`, the first is stereotyped. If no rule decides, or if both people have the same code, both get the role
     `person`: the groups of the published scores are codes, and equal codes do not tell the two people apart.
-
-    Args:
-        answers: label and group code of each option.
-        groups: the stereotyped groups.
     """
     stereotyped = {_folded(group) for group in groups}
     people = [place for place, (_, code) in enumerate(answers) if code != UNKNOWN]
@@ -651,7 +630,6 @@ COLUMNS = ("question", "category", "example_id", "text", "trial")
 
 
 def content_diagnostics(data: Content, _audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for prompts, columns and strata that do not fit this kind of probe; see `ContentChecks`."""
     yield from conversations.conversation_diagnostics(data, sources=("prompt", "messages"), labels="", texts=False)
     around = list(conversations.templates(data))
     for location, text in around:

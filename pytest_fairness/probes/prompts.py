@@ -24,7 +24,6 @@ _LITERAL = "a literal brace is written {{ or }}"
 
 
 def placeholders(template: str) -> list[str]:
-    """Return the names of the placeholders, in the order of first occurrence."""
     names = (match[1] for match in _TOKEN.finditer(template))
     return list(dict.fromkeys(name for name in names if name is not None))
 
@@ -232,5 +231,4 @@ class FollowUps:
         return []
 
     def measured(self, answers: Sequence[Answer]) -> list[Answer]:
-        """Return the answers that audits measure, from the answers to all prompts and follow-up prompts."""
         return list(answers)

@@ -47,7 +47,6 @@ class Wording:
     """Templates and words of the prompts, without or with a perturbation.
 
     Attributes:
-        prompt, neutral: templates with and without the attribute.
         texts: for each attribute, the words for its values, in the order of the values.
     """
 
@@ -167,9 +166,6 @@ class RecommendationProbe(Probe):
 
         If a name in the file differs from an entity's name in the probe only in letter case, the key is the name in
         the probe.
-
-        Raises:
-            ProbeError: the file cannot be read, or the relevant items in it are invalid.
         """
         if self.relevant_file is None:
             return None
@@ -223,7 +219,6 @@ class RecommendationProbe(Probe):
         return [settings.value(text).to_json() for texts in clean.texts.values() for text in texts]
 
     def unit_of(self, labels: Mapping[str, str]) -> str:
-        """Return the name of the entity."""
         return labels["entity"]
 
     def _owner(self, labels: Mapping[str, str]) -> Mapping[str, str]:
@@ -252,7 +247,6 @@ class RecommendationProbe(Probe):
         return stages
 
     def _prompt_labels(self, trials: int | None) -> Iterator[tuple[dict[str, str], int]]:
-        """Yield the labels and the number of trials of each prompt."""
         fewest = max_trials(self.trials, trials)
         repeated = [settings for settings in self.audits.values() if isinstance(settings, RepeatSettings)]
         neutral = max([self.neutral_trials, fewest, *(settings.repeats for settings in repeated)])
@@ -345,7 +339,6 @@ def _translated(single: Mapping[str, Attribute], words: Mapping[str, Sequence[st
     """Return the attributes that are translated, with the translated words for their values.
 
     Args:
-        single: the probe's attributes, by name.
         words: translated words by attribute, in the order of its values.
     """
     return {
@@ -378,7 +371,6 @@ _CONTENTS = {"value": "the attribute's value belongs", "entity": "the entity's n
 
 
 def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for missing and contradictory keys in a probe file's plain content; see `ContentChecks`."""
     yield from field_types.unmet_needs(audits, {key: cure for key, cure in _OPTIONAL.items() if key not in data})
     yield from field_types.missing_keys(
         data,
@@ -407,7 +399,6 @@ def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]
 
 
 def _prompt_diagnostics(location: Location, wording: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for the placeholders in `prompt` and `neutral`."""
     for key, names in _PLACEHOLDERS.items():
         text = wording.get(key)
         if not isinstance(text, str):
@@ -424,7 +415,6 @@ def _prompt_diagnostics(location: Location, wording: Content) -> Iterator[Diagno
 
 
 def _attribute_diagnostics(attributes: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for reserved attribute names, and for repeated values."""
     for name, written in attributes.items():
         if name.casefold() == "neutral":
             message = "rename the attribute 'neutral': this is the name of the neutral lists"
@@ -451,7 +441,6 @@ def _crosses(data: Content) -> Iterator[tuple[int, list[str]]]:
 
 
 def _cross_diagnostics(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for unknown and repeated attributes under `cross`."""
     seen: set[frozenset[str]] = set()
     for i, names in _crosses(data):
         for j, name in enumerate(names):
@@ -467,7 +456,6 @@ def _cross_diagnostics(data: Content, attributes: list[str]) -> Iterator[Diagnos
 
 
 def _translation_diagnostics(data: Content, attributes: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for translated values that do not match the attributes."""
     for name, perturbation in field_types.mappings(data.get("perturbations")):
         for attribute, words in field_types.mapping(perturbation.get("attributes")).items():
             location = ("perturbations", name, "attributes", attribute)
@@ -485,7 +473,6 @@ def _translation_diagnostics(data: Content, attributes: Content) -> Iterator[Dia
 
 
 def _audit_diagnostics(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for audits that name an unknown attribute."""
     for audit, settings in field_types.mappings(data.get("audits")):
         named: list[tuple[Location, object]] = [(("attribute",), settings.get("attribute"))]
         named += [(("attributes", i), name) for i, name in field_types.items(settings.get("attributes"))]

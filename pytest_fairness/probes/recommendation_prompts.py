@@ -118,11 +118,7 @@ class RelevantFile(DataFile):
         return file
 
     def read(self) -> dict[str, tuple[str, ...]]:
-        """Return the relevant items by entity, without duplicates; names and order are as in the file.
-
-        Raises:
-            ProbeError: the file cannot be read, or a row's items are neither a list of texts nor a text.
-        """
+        """Return the relevant items by entity, without duplicates; names and order are as in the file."""
         found: dict[str, list[str]] = {}
         if _is_mapping(self.file):
             rows = [(name, items, 1) for name, items in json.loads(self.file.read_text("utf-8-sig")).items()]
@@ -263,10 +259,7 @@ def typos(text: str, rate: float, seed: int, operations: Sequence[Operation]) ->
     """Return a text with typing errors; each letter belongs to at most one error.
 
     Args:
-        text: the clean text.
         rate: share of the letters with an error, above 0 and up to 1.
-        seed: the same seed makes the same errors in the same text.
-        operations: the kinds of error, all equally likely.
 
     Returns:
         The text with the number of errors that `error_count` returns, or fewer if no further error fits (a swap
@@ -306,11 +299,7 @@ def _edit(text: str, place: int, operation: Operation, unused: set[int], rng: ra
     """Return a typing error at the index `place` of the text; `None` if the operation is not possible there.
 
     Args:
-        text: the clean text.
-        place: index of a letter.
-        operation: the kind of error.
         unused: indices of the letters that belong to no error yet.
-        rng: random generator.
     """
     letter = text[place]
     other = rng.choice([choice for choice in string.ascii_lowercase if choice != letter.casefold()])
@@ -350,7 +339,6 @@ class ListFollowUps(FollowUps):
     """Follow-up prompts of a probe of lists.
 
     Attributes:
-        prompt: function that returns the prompt with the given labels and trial number.
         k: number of items of a complete list; a shorter list is requested again.
         requery: maximum number of repetitions after short lists.
         indirect: pairs of attribute and value for which the probe has an indirect wording.
@@ -364,7 +352,6 @@ class ListFollowUps(FollowUps):
     indirect: Collection[tuple[str, str]]
 
     def next_prompts(self, answers: Sequence[Answer]) -> list[Prompt]:
-        """Return the next follow-up prompt for each prompt whose answers require one."""
         if not self.requery and not self.indirect:
             return []
         found = map(self._next_labels, _attempts_by_prompt(answers).values())

@@ -59,7 +59,6 @@ class Attribute:
     Attributes:
         name: name of the attribute; a combination of several attributes is named `age+personality`.
         values: the values, in the order of the probe file.
-        parts: names of the attributes that are combined; for a single attribute, only its own name.
     """
 
     name: str
@@ -76,7 +75,6 @@ for name and words."""
 
 
 def attribute_from_values(name: str, written: Sequence[str | ValueSettings]) -> Attribute:
-    """Return an attribute with the values that a probe file lists."""
     values = (
         Value(value, value) if isinstance(value, str) else Value(value.label, value.text, value.indirect)
         for value in written
@@ -237,7 +235,6 @@ class DeclaredLanguage(ProbeModel):
         return terms if isinstance(terms, OwnWords) else OwnWords.model_validate(_read_toml(terms))
 
     def to_language(self) -> Language:
-        """Return the language with the declared words."""
         return language(self.code).with_words(**dict(cast("OwnWords", self.terms)))
 
 
@@ -274,7 +271,6 @@ Languages = Annotated[
 
 
 def to_language(written: str | tuple[str, ...] | DeclaredLanguage) -> Language:
-    """Return the language, or the combined languages, that the key `language` names."""
     if isinstance(written, DeclaredLanguage):
         return written.to_language()
     return language(*((written,) if isinstance(written, str) else dict.fromkeys(written)))
@@ -329,9 +325,6 @@ class AnswerReading:
     """Form of a probe's answers, and the models that classify them.
 
     Attributes:
-        format: format in which answers are parsed.
-        likelihood_label: name of a label; answers with this label are likelihoods of sentences. Empty if no answers are
-            likelihoods.
         choices: valid answers; empty if answers are not choices, or if a judge model classifies the answers.
         number: range, unit and name of the number that an answer states; `None` if answers are not numbers.
         selection: part of an answer that is measured; `None` if it is the whole answer.
@@ -355,7 +348,6 @@ class AnswerReading:
         return self.refusals.votes if self.refusals.by == "judge" else 0
 
     def format_of(self, labels: Mapping[str, str]) -> AnswerFormat:
-        """Return the format in which answers with these labels are parsed."""
         return "likelihood" if self.likelihood_label in labels else self.format
 
     def recorded_prompt(self, labels: Mapping[str, str], trial: int) -> Prompt:

@@ -158,21 +158,14 @@ class StereotypeProbe(FreeTextProbe):
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
-        """The cases, in the order of the list or file.
-
-        Raises:
-            ProbeError: the file of cases can no longer be read.
-        """
         return cases_of(self.written_cases)
 
     @cached_property
     def by_name(self) -> dict[str, Case]:
-        """The cases by name."""
         return {case.name: case for case in self.cases}
 
     @property
     def open_cases(self) -> tuple[Case, ...]:
-        """The cases whose answers are texts."""
         return tuple(case for case in self.cases if case.open)
 
     @property
@@ -196,7 +189,6 @@ class StereotypeProbe(FreeTextProbe):
         return replace(super().reading, likelihood_label="sentence")
 
     def unit_of(self, labels: Mapping[str, str]) -> str:
-        """Return the name of the case."""
         return labels["case"]
 
     def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
@@ -250,7 +242,6 @@ _LISTS = ("stereotype", "anti_stereotype", "groups")
 
 
 def cases_of(written: Cases) -> tuple[Case, ...]:
-    """Return the cases that the key `cases` lists, or the cases in the file that the key names."""
     return read(written.file, written.file.name) if isinstance(written, CasesFile) else written
 
 
@@ -259,13 +250,6 @@ def read(path: Path, name: str) -> tuple[Case, ...]:
 
     The file is JSON Lines, a JSON list of objects, or CSV in which lists are written as JSON; or a published file of
     StereoSet (JSON) or CrowS-Pairs (CSV), without changes.
-
-    Args:
-        path: the file.
-        name: the file's name for messages.
-
-    Raises:
-        ProbeError: the file has errors; each line of the message is `file:line: message`.
     """
     rows = [(row.line, _nonempty_fields(row.fields)) for row in _rows(path, name)]
     cases: list[Case] = []
@@ -316,14 +300,6 @@ def crows_pairs(table: Table, name: str) -> tuple[Row, ...] | None:
     The column `sent_more` always has the stereotyped sentence, whatever the column `stereo_antistereo` says. The name
     of a case is `pair-N`; N is the number in the first, unnamed column, or else the row's position from 0. The cases
     have no `target`.
-
-    Args:
-        table: the file's rows.
-        name: the file's name for messages.
-
-    Raises:
-        ProbeError: the table has the columns of both sentences, but another column is missing, or a direction is
-            neither `stereo` nor `antistereo`.
     """
     if not {"sent_more", "sent_less"} <= {*table.columns}:
         return None
@@ -350,15 +326,7 @@ def crows_pairs(table: Table, name: str) -> tuple[Row, ...] | None:
 
 
 def stereoset(path: Path, name: str) -> tuple[Row, ...] | None:
-    """Return StereoSet's examples as cases (Nadeem, Bethke and Reddy 2021); `None` if the file is not StereoSet.
-
-    Args:
-        path: a JSON file.
-        name: the file's name for messages.
-
-    Raises:
-        ProbeError: the file has StereoSet's structure, but an example is invalid.
-    """
+    """Return StereoSet's examples as cases (Nadeem, Bethke and Reddy 2021); `None` if the file is not StereoSet."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
         content = json.loads(text)
@@ -507,14 +475,7 @@ def _missing_inputs(data: Content) -> dict[str, str]:
 
 
 def missing_case_types(*, markers: bool, texts: bool, groups: bool, likelihoods: bool) -> dict[str, str]:
-    """Return the missing types of cases, by their name in `AuditSettings.needs`, each with its remedy.
-
-    Args:
-        markers: whether a case has a `prompt` and markers.
-        texts: whether a case has a `prompt`.
-        groups: whether a case has a `prompt` and `groups`.
-        likelihoods: whether a case has sentences and no `prompt`.
-    """
+    """Return the missing types of cases, by their name in `AuditSettings.needs`, each with its remedy."""
     types = {
         "markers": (markers, "a case with a `prompt` and two lists of markers (`stereotype` and `anti_stereotype`)"),
         "texts": (texts, "a case with a `prompt`"),
@@ -525,12 +486,7 @@ def missing_case_types(*, markers: bool, texts: bool, groups: bool, likelihoods:
 
 
 def case_diagnostics(cases: Sequence[Json], *, recorded: bool = False) -> Iterator[Diagnostic]:
-    """Yield diagnostics for a list of cases; each location begins with the index of the case.
-
-    Args:
-        cases: plain content of the cases.
-        recorded: whether the answers are recorded, so that cases need no prompt.
-    """
+    """Yield diagnostics for a list of cases; each location begins with the index of the case."""
     rows = [(index, case) for index, case in enumerate(cases) if isinstance(case, Mapping)]
     names = (((index, "name"), case.get("name")) for index, case in rows)
     yield from field_types.repeats(names, "each case needs a different name")
@@ -588,7 +544,6 @@ def _open_case(case: Content) -> Iterator[Diagnostic]:
 
 
 def _group_diagnostics(case: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for the groups of a case, and for the placeholder {group} in its prompt."""
     groups = [(("groups", place), group) for place, group in field_types.items(case.get("groups"))]
     yield from field_types.repeats(groups, "write each group once", field_types.normalized_term)
     prompt, names = case.get("prompt"), ["group"] if "groups" in case else []

@@ -45,8 +45,6 @@ class Row:
 
     Attributes:
         line: number of the row's first line in the file, from 1; in JSON and Parquet files, the position of the row.
-        fields: value of each column.
-        file: the file's name for messages.
     """
 
     line: int
@@ -71,13 +69,6 @@ class TableFiles:
     Args:
         files: path of each file, and its name for messages; see `read` for the formats.
         holds: plural noun for the files' rows in messages, such as "answers".
-
-    Attributes:
-        columns: columns of each file, by the file's name.
-        count: number of rows.
-
-    Raises:
-        ProbeError: a file cannot be read, has no rows, or has malformed rows.
     """
 
     def __init__(self, files: Sequence[tuple[Path, str]], holds: str = "answers") -> None:
@@ -107,12 +98,7 @@ def read(path: Path, name: str, holds: str = "answers") -> Table:
     Args:
         path: the file; the suffix `.csv` means CSV, `.json` a JSON list, `.xlsx` the first sheet of an Excel file,
             `.parquet` Parquet, and any other suffix JSON Lines.
-        name: the file's name for messages.
         holds: plural noun for the file's rows in messages, such as "answers".
-
-    Raises:
-        ProbeError: the file cannot be read, has no rows, or has malformed rows; each line of the message is
-            `file:line: message`.
     """
     columns: dict[str, None] = {}
     rows = tuple(_rows(path, name, columns))
@@ -125,7 +111,6 @@ def _rows(path: Path, name: str, columns: dict[str, None], wanted: Collection[st
     """Yield the rows of a file; the errors of malformed rows are raised together, at the end.
 
     Args:
-        path, name: as in `read`.
         columns: dictionary to which the file's columns are added as they are found.
         wanted: columns whose fields the rows get, with an empty text for cells of CSV without a value; `None` for all
             columns, with the cells of CSV as they are written.
@@ -138,13 +123,6 @@ def read_text(path: Path, name: str) -> str:
     """Return the text of a data file.
 
     The length of lines is limited in CSV and JSON Lines; a JSON file may be one long line.
-
-    Args:
-        path: the file.
-        name: the file's name for messages.
-
-    Raises:
-        ProbeError: the file cannot be read, is no text, or has a line that is too long.
     """
     return "".join(_lines(path, name))
 
@@ -187,7 +165,6 @@ def encoding_of(path: Path) -> str:
 
 
 def _lines(path: Path, name: str) -> Iterator[str]:
-    """Yield the lines of a data file with their line ends; see `read_text`."""
     most = -1 if path.suffix.casefold() == ".json" else MAX_LINE
     number = 0
     try:
@@ -361,11 +338,7 @@ def _selected(fields: dict[str, Json], wanted: Collection[str] | None) -> dict[s
 
 
 def _excel(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:
-    """Yield the rows of the first sheet of an Excel file; its first row that is not empty names the columns.
-
-    Raises:
-        ProbeError: the file cannot be read, or the package python-calamine is not installed.
-    """
+    """Yield the rows of the first sheet of an Excel file; its first row that is not empty names the columns."""
     try:
         from python_calamine import CalamineError, CalamineWorkbook  # needs the extra `tables`
     except ImportError:
@@ -397,11 +370,7 @@ def _excel(path: Path, name: str, columns: dict[str, None], wanted: Collection[s
 
 
 def _parquet(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:
-    """Yield the rows of a Parquet file; values that JSON cannot hold, such as dates, become text.
-
-    Raises:
-        ProbeError: the file cannot be read, or the package pyarrow is not installed.
-    """
+    """Yield the rows of a Parquet file; values that JSON cannot hold, such as dates, become text."""
     try:
         import pyarrow as pa  # heavy, and needs the extra `tables`
         from pyarrow import parquet
@@ -459,7 +428,6 @@ class DataFile(ProbeModel):
     """Data file in the probe's folder.
 
     Class attributes:
-        suffixes: file suffixes of the formats that can be read.
         holds: plural noun for the file's rows in messages, such as "records".
     """
 
@@ -535,14 +503,6 @@ class PromptsFile(DataFile):
 
         The sample does not depend on the order of the file, and keeps most of its prompts if prompts are added to
         the file.
-
-        Args:
-            axes: names of the probe's axes.
-            elsewhere: names of the axes that the turns after the prompt use; each prompt must use all other axes.
-
-        Raises:
-            ProbeError: the file cannot be read, lacks the column, holds fewer prompts than the sample, or a prompt is
-                not a valid template.
         """
         name = self.file.name
         order = self.in_sample_order()
@@ -555,11 +515,6 @@ class PromptsFile(DataFile):
         return {row.id: row.text for row in in_file if row.id in drawn}
 
     def in_sample_order(self) -> list[PromptRow]:
-        """Return the different prompts of the file, in the order in which a sample draws them.
-
-        Raises:
-            ProbeError: the file cannot be read, lacks the column, or holds no texts in the column.
-        """
         name = self.file.name
         content = read(self.file, name, self.holds)
         if self.column not in content.columns:
@@ -583,7 +538,6 @@ def _prompt_rows(content: Table, column: str) -> Iterator[PromptRow]:
 
 
 def _errors(row: PromptRow, name: str, axes: Collection[str], elsewhere: Collection[str]) -> Iterator[str]:
-    """Yield the errors of a prompt's template, each with its place in the file."""
     messages = [diagnostic.message for diagnostic in prompts.template_diagnostics(row.text, axes)]
     used = prompts.intended_placeholders(row.text, axes)
     messages += [

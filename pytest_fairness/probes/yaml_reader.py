@@ -63,11 +63,6 @@ class DocumentError(Exception):
 
 
 def decode(content: bytes) -> str:
-    """Return the text of a file.
-
-    Raises:
-        DocumentError: the file is too long or not UTF-8; the error's index is the number of decoded characters.
-    """
     if len(content) > MAX_BYTES:
         raise DocumentError(0, f"the probe file has more than {MAX_BYTES:,} bytes: put data into a separate file")
     try:
@@ -78,12 +73,6 @@ def decode(content: bytes) -> str:
 
 
 def parse(text: str) -> Document:
-    """Return the tree of a YAML text.
-
-    Raises:
-        DocumentError: the text is not one YAML mapping, is nested too deeply, or its aliases stand for too many
-            characters.
-    """
     builder = _Builder(text)
     try:
         root = builder.build(_Yaml(typ="safe").parse(text))  # in C, 20 times as fast as the parser in Python
@@ -103,7 +92,6 @@ class _Yaml(YAML):
     """Parser without plug-ins; ruamel would look for plug-in files whenever it reads a probe file."""
 
     def official_plug_ins(self) -> list[str]:
-        """Return no plug-ins."""
         return []
 
 

@@ -32,9 +32,6 @@ def known_scorers(declared: Mapping[str, str]) -> dict[str, str]:
 
     Args:
         declared: definition of each scorer in the ini file, by name.
-
-    Raises:
-        FairnessError: a name in the ini file is already used, or a definition is not valid.
     """
     others = [*BUILT_IN, *extensions.declared("scorers", BUILT_IN)]
     for name, definition in declared.items():
@@ -58,12 +55,6 @@ def open_scorer(definition: str, root: Path) -> tuple[Scorer, str]:
     Args:
         definition: `python:package.module:callable`, `transformers:ID_OR_PATH:LABEL`, `NAME` or `NAME:LABEL`; `NAME` is
             the name of a scorer.
-        root: pytest's rootdir.
-
-    Raises:
-        ModelError: the scorer cannot be used or lacks the label, or the scorer has several labels and the definition
-            names no label.
-        FairnessError: an extension cannot be imported.
     """
     prefix, _, rest = definition.partition(":")
     if prefix == "python":
@@ -98,10 +89,6 @@ def open_model(name: str, folder: Path) -> Scorer:
     Args:
         name: name of an entry point in `pytest_fairness.scorers`, an id of the Hugging Face Hub, or a folder inside of
             `folder`.
-        folder: folder of the probe.
-
-    Raises:
-        FairnessError: an extension cannot be imported.
     """
     return _packaged_scorer(name, folder) if name in extensions.declared("scorers") else Classifier(name, folder)
 
@@ -166,12 +153,7 @@ def scores_of(scorer: Scorer, texts: Sequence[str], needed: Sequence[str]) -> li
     If the scorer raises an exception for several texts, each text is scored alone.
 
     Args:
-        scorer: the scorer.
-        texts: the texts.
         needed: labels that need a score; a text without a finite score for one of them counts as not scored.
-
-    Raises:
-        ModelError: the scorer cannot be used, or returns another number of scores than it got texts.
     """
     try:
         scored = list(scorer.scores(texts))
@@ -233,13 +215,7 @@ OPTION = "fairness_scorers"
 
 
 class FunctionScorer:
-    """Scorer that calls a function once for each text.
-
-    Args:
-        identity: name and version of the function's code.
-        function: function that takes a text and returns a number.
-        cached: whether scores are kept in the store.
-    """
+    """Scorer that calls a function once for each text."""
 
     labels = (SCORE,)
 
@@ -247,7 +223,6 @@ class FunctionScorer:
         self.identity, self._function, self.cached = identity, function, cached
 
     def scores(self, texts: Sequence[str]) -> list[Any]:
-        """Return the score of each text, or the exception that the function raised; see `Scorer.scores`."""
         return [self._score(text) for text in texts]
 
     def _score(self, text: str) -> Any:
@@ -265,7 +240,6 @@ class ObjectScorer:
     """Scorer that is an object of the user with the method `scores`.
 
     Args:
-        identity: name and version of the object's code.
         scorer: object with the method `scores`, and optionally with the attribute `labels`.
     """
 
@@ -278,7 +252,6 @@ class ObjectScorer:
         self.labels = tuple(str(label).casefold() for label in named)
 
     def scores(self, texts: Sequence[str]) -> Sequence[Any]:
-        """Return the scores of all texts; see `Scorer.scores`."""
         scores: Sequence[Any] = self._scorer.scores(texts)
         return scores
 
@@ -287,12 +260,7 @@ def open_python(module: str, attribute: str, root: Path) -> Scorer:
     """Return the scorer that the definition `python:package.module:callable` names.
 
     Args:
-        module: name `package.module` of a module in pytest's rootdir, or of an installed module.
         attribute: name of the callable in the module; dots separate attributes of classes and objects.
-        root: pytest's rootdir.
-
-    Raises:
-        ModelError: the callable cannot be imported, or is no scorer.
     """
     name = f"python:{module}:{attribute}"
     if not is_callable_name(module, attribute):
@@ -307,14 +275,8 @@ def scorer_of(candidate: Any, name: str, module: str, root: Path, *, packaged: b
     Args:
         candidate: the object: a function, an object with the method `scores`, or a class, which is called without
             arguments to get such a function or object.
-        name: name of the object, for messages and for the identity.
-        module: name of the object's module.
-        root: pytest's rootdir.
         packaged: whether an installed package declares the object. The object's attribute `identity`, if present, is
             then used unchanged.
-
-    Raises:
-        ModelError: the object is no scorer, or its class cannot be called.
     """
     if isinstance(candidate, type):
         try:
@@ -365,7 +327,6 @@ def _source(module: ModuleType) -> str:
 
 
 def _imported_names(source: str, module: ModuleType) -> Iterator[str]:
-    """Yield the names of the modules that the source of a module imports anywhere, in the order of the source."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -456,11 +417,6 @@ VERSION = 1
 
 
 def open_built_in(name: str) -> Scorer:
-    """Return the built-in scorer of this name.
-
-    Raises:
-        ModelError: a package is missing.
-    """
     function, needed = BUILT_IN[name]
     if needed is None:
         return FunctionScorer(f"{name} {VERSION}", function, cached=False)

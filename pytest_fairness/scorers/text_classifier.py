@@ -40,9 +40,6 @@ class Classifier:
 
     Args:
         name: an id of the Hugging Face Hub, or a folder inside of `folder`.
-        folder: folder of the probe, or pytest's rootdir.
-        place: name of this folder in messages.
-        setting: name of the setting that names the model.
     """
 
     cached = True
@@ -69,12 +66,7 @@ class Classifier:
 
     @cached_property
     def path(self) -> Path:
-        """Return the folder with the model's files.
-
-        Raises:
-            ModelError: the model cannot be found or downloaded, is a folder outside of the probe's folder (or pytest's
-                rootdir), or has no weights in the format safetensors.
-        """
+        """Return the folder with the model's files."""
         path = self._given
         if path.is_dir():
             self._require_inside()
@@ -110,12 +102,7 @@ class Classifier:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Return the labels in the model's order, in lower case; download the model from the Hub if necessary.
-
-        Raises:
-            ModelError: a package or the model is missing, its configuration cannot be read, or its labels have no
-                names.
-        """
+        """Return the labels in the model's order, in lower case; download the model from the Hub if necessary."""
         missing = [package for package in ("torch", "transformers") if find_spec(package) is None]
         if missing:
             raise ModelError(
@@ -136,11 +123,7 @@ class Classifier:
         return labels
 
     def scores(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """Return the probability of each label for each text; at most the first 512 tokens of a text count.
-
-        Raises:
-            ModelError: the model cannot be loaded.
-        """
+        """Return the probability of each label for each text; at most the first 512 tokens of a text count."""
         by_length = sorted(range(len(texts)), key=lambda index: len(texts[index]))
         scores: dict[int, dict[str, float]] = {}
         for start in range(0, len(by_length), BATCH):
@@ -204,11 +187,7 @@ class Classifier:
 
 
 def _fetched(name: str, place: str, setting: str) -> Path:
-    """Return the cached folder of a model of the Hugging Face Hub; download the model if it is missing.
-
-    Raises:
-        ModelError: the model cannot be downloaded.
-    """
+    """Return the cached folder of a model of the Hugging Face Hub; download the model if it is missing."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 

@@ -74,7 +74,6 @@ class Words:
         weights: (blocks,) weight of each block's divergence, 0..1, adding up to 1.
         chance_bits: (blocks, `KNOWN_OCCURRENCES` + 1) divergence that a word adds by chance, by the word's number of
             occurrences; see `_mean_bits`.
-        strata: stratum number of each block from the second on.
         compute: map of a function over chunks of labellings, such as the builtin `map`; it may use other processes.
     """
 
@@ -229,7 +228,6 @@ class _Columns:
         documents: (entries,) document of each entry, by column.
         first: (entries of the table,) whether an entry, in the order of words and documents, belongs to a column of the
             first block.
-        others: for the further blocks, the indices of the entries, by column.
         blocks: (columns,) block number of each column.
     """
 
@@ -270,7 +268,6 @@ class _Columns:
         )
 
     def arranged(self, table: csr_array) -> csr_array:
-        """Return the entries of a (documents, words) table as (columns, documents) table; see `Words.counts`."""
         from scipy.sparse import csr_array
 
         # The first block holds all documents, so that it has the largest sums.
@@ -284,7 +281,6 @@ class _Columns:
 
 
 def _turned(table: csr_array, data: NDArray[Any]) -> csr_array:
-    """Return the transposed table, with other data in the place of its own."""
     from scipy.sparse import csr_array
 
     turned: csr_array = csr_array((data, table.indices, table.indptr), shape=table.shape).T.tocsr()

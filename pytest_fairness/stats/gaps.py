@@ -140,7 +140,6 @@ class DistanceMeasure:
     Attributes:
         size: function that returns the distance for each row of (..., groups) numbers. The distance is 0 if all numbers
             are equal; if all numbers are multiplied by c, the distance is multiplied by |c|.
-        gradient: function that returns the (groups,) gradient of the distance at (groups,) numbers.
     """
 
     size: Callable[[Floats], Floats]

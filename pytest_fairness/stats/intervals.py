@@ -172,7 +172,6 @@ def log_ratio(hits: float, n: float, other_hits: float, other_n: float) -> tuple
 
 
 def ratio_interval(logarithm: float, error: float, z: float) -> tuple[float, float]:
-    """Return the interval of a ratio, from the two results of `log_ratio`."""
     return math.exp(logarithm - z * error), math.exp(logarithm + z * error)
 
 

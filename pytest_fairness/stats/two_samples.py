@@ -434,7 +434,6 @@ def centred_labels(marked: Bools, strata: Ints, used: Bools) -> Floats:
 
 
 def _marked_share(marked: Bools, strata: Ints, used: Bools) -> Floats:
-    """Return, for each unit, the share of the marked group among the `used` units of its stratum."""
     numbers = np.unique(strata, return_inverse=True)[1]
     share: Floats = np.bincount(numbers, marked & used) / np.maximum(np.bincount(numbers, used), 1)
     return share[numbers]
@@ -483,7 +482,6 @@ def _centred(values: Floats, strata: Ints) -> Floats:
 
 
 def _sets_of_equal_units(kinds: Ints) -> list[Ints]:
-    """Return the indices of each set of two or more equal units."""
     order = np.argsort(kinds, kind="stable")
     ends = np.flatnonzero(np.diff(kinds[order])) + 1
     return [units for units in np.split(order, ends) if len(units) > 1]

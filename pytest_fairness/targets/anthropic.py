@@ -45,11 +45,7 @@ FINISH_REASONS = {
 
 
 class Messages(ApiClient):
-    """Client of the Messages API.
-
-    Args:
-        endpoint: the model and its server.
-    """
+    """Client of the Messages API."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint, {"anthropic-version": VERSION})
@@ -60,11 +56,6 @@ class Messages(ApiClient):
         The API accepts no seed, and requires `max_tokens`.
 
         If the model rejects parameters with the default value 1, they are left out of later requests.
-
-        Raises:
-            RequestFailed: this request got no response, or a response that is not a message.
-            TargetError: no request can be answered: the key is rejected, the model is unknown, or the account has no
-                credit.
         """
         refuse_stream(self._name, request)
         fields = request.sampling.to_json()
@@ -86,7 +77,6 @@ class Messages(ApiClient):
         return await api_client.read_response(self._read, response)
 
     def _body(self, request: Request) -> dict[str, Json]:
-        """Return the body of a request without its sampling parameters."""
         limit, tools = request.sampling.max_tokens, request.tool_definitions
         return {
             "model": self._model,
@@ -122,8 +112,6 @@ class Messages(ApiClient):
         """Return the response in a message.
 
         Raises:
-            RequestFailed: the message has neither text nor tool calls, and is neither a refusal nor cut off; or it was
-                broken off.
             Exception: one of `MALFORMED`; the response is not a message.
         """
         parts, reason, usage = message["content"], message.get("stop_reason"), message.get("usage")
@@ -213,7 +201,6 @@ class MessageBatches(Messages, ApiBatches):
     max_bytes = 256_000_000
 
     def line(self, key: str, request: Request) -> bytes:
-        """Return a request as one line of JSON; see `BatchClient`."""
         params = self._body(request)
         fields = request.sampling.to_json()
         sampling = {name: fields[name] for name in NEUTRAL if name in fields}
@@ -227,7 +214,6 @@ class MessageBatches(Messages, ApiBatches):
         return ""
 
     async def find(self, intent: BatchIntent) -> str | None:
-        """Return the provider's id of the batch with the requests of `intent`; see `BatchClient`."""
         unclear: str | None = None
         async with aclosing(self._all_batches(BATCHES, "after_id", _listed)) as batches:
             async for remote, created, (size, ended) in batches:
@@ -247,14 +233,12 @@ class MessageBatches(Messages, ApiBatches):
         return None
 
     async def _holds(self, remote: str, intent: BatchIntent) -> bool:
-        """Return whether the first result of a batch answers one of the requests in `intent`."""
         async with aclosing(self._read_lines(f"{BATCHES}/{remote}/results", self._result)) as results:
             async for result in results:
                 return result.key in intent.keys
         return False
 
     async def create(self, intent: BatchIntent, lines: Sequence[bytes]) -> str:
-        """Create a batch, and return the id that the provider gives it; see `BatchClient`."""
         del intent
         return await self._read_json(
             "a batch with an id",
@@ -266,7 +250,6 @@ class MessageBatches(Messages, ApiBatches):
         )
 
     async def status(self, remote: str) -> BatchStatus:
-        """Return the status of a batch; see `BatchClient`."""
         return await self._read_json("a batch", self._status, "GET", f"{BATCHES}/{remote}")
 
     def _status(self, batch: Json) -> BatchStatus:
@@ -275,7 +258,6 @@ class MessageBatches(Messages, ApiBatches):
         return BatchStatus(self._errors.quoted(name, 40), name == "ended", settled)
 
     def results(self, remote: str, status: BatchStatus) -> AsyncGenerator[BatchResult]:
-        """Yield the results of a batch that has ended; see `BatchClient`."""
         del status
         return self._read_lines(f"{BATCHES}/{remote}/results", self._result)
 

@@ -51,11 +51,7 @@ def events_in(content: bytes) -> list[bytes]:
 class StatusError(Exception):
     """Error for a response with an HTTP status other than success.
 
-    Args:
-        response: the response.
-
     Attributes:
-        status: the status.
         said: the server's message; the whole body if it contains no message.
         code: the server's code of the error; `None` if the body contains no code.
         param: the field of the request that the server names as the cause; `None` if it names none.
@@ -78,12 +74,7 @@ class StatusError(Exception):
 
 
 class ApiClient(ABC):
-    """Client of one server for all requests of a target.
-
-    Args:
-        endpoint: the model and its server.
-        headers: headers of every request.
-    """
+    """Client of one server for all requests of a target."""
 
     def __init__(self, endpoint: Endpoint, headers: Mapping[str, str]) -> None:
         self._streams = False
@@ -113,11 +104,9 @@ class ApiClient(ABC):
         )
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._http_client.aclose()
 
     def _url(self, path: str) -> httpx.URL:
-        """Return the address of a path of the API, with the query of the server's address."""
         own, mark, query = self._base_url.raw_path.partition(b"?")
         return self._base_url.copy_with(raw_path=own.rstrip(b"/") + path.encode() + mark + query)
 
@@ -127,14 +116,11 @@ class ApiClient(ABC):
         """Send a request, and return the response.
 
         Args:
-            method: HTTP method.
-            path: path that is appended to the server's address.
             body: body in JSON, or `None`.
             query: parameters that are added to the query of the server's address.
             more: further arguments of `httpx.AsyncClient.build_request`.
 
         Raises:
-            StatusError: the status is not a success.
             httpx.HTTPError: no complete response arrived.
         """
         if body is not None:
@@ -155,10 +141,6 @@ class ApiClient(ABC):
         """Return the error for a response that rejects a sampling parameter or a further field of the request.
 
         A seed, and parameters with their `NEUTRAL` value, are left out of the next attempt and of later requests.
-
-        Args:
-            error: the response.
-            sampling: the parameters and fields that were sent.
 
         Returns:
             The error; `None` if the response has another cause.
@@ -272,12 +254,7 @@ T = TypeVar("T")
 
 
 class ApiBatches(ApiClient):
-    """Base class of the batch clients, which can also download files of any size.
-
-    Args:
-        endpoint: the model and its server.
-        headers: headers of every request.
-    """
+    """Base class of the batch clients, which can also download files of any size."""
 
     def __init__(self, endpoint: Endpoint, headers: Mapping[str, str]) -> None:
         super().__init__(endpoint, headers)
@@ -287,7 +264,6 @@ class ApiBatches(ApiClient):
         )
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._streaming_client.aclose()
         await super().close()
 
@@ -308,14 +284,6 @@ class ApiBatches(ApiClient):
 
         Args:
             wanted: what the response must be, for messages, such as `a batch`.
-            read: function that reads the JSON.
-            method: HTTP method.
-            path: path that is appended to the server's address.
-            more: further arguments of `_send`.
-
-        Raises:
-            RequestFailed: the request failed, or `read` cannot read the response.
-            TargetError: no request can be answered.
         """
         with self._translated_errors():
             response = await self._send(method, path, **more)
@@ -330,7 +298,6 @@ class ApiBatches(ApiClient):
         """Yield the result of `read` for each batch of the account, the newest batch first.
 
         Args:
-            path: path of the list.
             cursor: name of the query parameter for the id after which a page begins.
             read: function from the JSON of a batch to its id, its date in seconds, and further values.
         """
@@ -350,12 +317,7 @@ class ApiBatches(ApiClient):
             more = more and bool(batches)
 
     async def _read_lines(self, path: str, read: Callable[[Json], BatchResult]) -> AsyncGenerator[BatchResult]:
-        """Yield the result of `read` for each line of a file; leave out lines that are too long or cannot be read.
-
-        Args:
-            path: path of the file.
-            read: function that reads the JSON of one line.
-        """
+        """Yield the result of `read` for each line of a file; leave out lines that are too long or cannot be read."""
         with self._translated_errors():
             async with self._streaming_client.stream("GET", self._url(path)) as response:
                 if not response.is_success:

@@ -52,17 +52,6 @@ class JsonTemplate:
     A string that consists of one placeholder is replaced by the placeholder's value, such as a number. If this value is
     `None`, the string is left out. An object then loses the member with this string. A list loses the whole element in
     which the string occurs. A placeholder in a longer string is replaced by its value as text; `None` is an empty text.
-
-    Args:
-        text: the document.
-        known: names of valid placeholders.
-
-    Attributes:
-        names: names of the placeholders in the document.
-
-    Raises:
-        ValueError: the text is not JSON, is nested too deeply, or contains an unknown placeholder. The message has no
-            subject; the caller writes the name of the setting before it.
     """
 
     def __init__(self, text: str, known: Collection[str]) -> None:
@@ -145,9 +134,6 @@ class HttpTarget:
         url: address of the service; the query may contain references `${NAME}` to environment variables.
         settings: settings of the run; `http_body`, `http_answer`, `http_headers`, `target_version`, `timeout`,
             `concurrency` and `max_answer_bytes` are used.
-
-    Raises:
-        TargetError: the address, the body, the JSONPath of the answer or a header is not valid.
     """
 
     concurrency: int | None = None
@@ -185,11 +171,9 @@ class HttpTarget:
         self._readable_answers = self._unreadable_answers = 0
 
     def check(self) -> None:
-        """Check the configuration without sending anything; see `Target.check`."""
         self._address_and_headers()
 
     async def open(self) -> None:
-        """Prepare the target to answer requests; see `Target.open`."""
         # Imported here, because the import takes time and is not needed if all answers are recorded.
         from pytest_fairness.targets.http_client import BoundedClient, HttpErrors, httpx
 
@@ -206,7 +190,6 @@ class HttpTarget:
         )
 
     async def ask(self, request: Request) -> Response:
-        """Send one request once and return its response; see `Target.ask`."""
         from pytest_fairness.targets.http_client import blocked_response, httpx, is_too_long, parsed, too_long_response
 
         if self._client is None or self._errors is None:
@@ -229,7 +212,6 @@ class HttpTarget:
         return replace(found, text=self._without_secrets(found.text), tool_calls=calls)
 
     async def close(self) -> None:
-        """Close the connections; see `Target.close`."""
         if self._client is not None:
             await self._client.aclose()
 
@@ -285,11 +267,7 @@ class HttpTarget:
         return {**body, **extra} if extra else body
 
     def _address_and_headers(self) -> tuple[str, dict[str, str]]:
-        """Return the address and the headers; each reference `${NAME}` is replaced by the environment variable's value.
-
-        Raises:
-            TargetError: a variable is not set, or a header has characters that cannot be sent.
-        """
+        """Return the address and the headers, with the environment variable's value for each reference `${NAME}`."""
         parts = urlsplit(self._url)
         query = self._references.filled(parts.query, "the address", partial(quote, safe=""))
         url = urlunsplit((parts.scheme, parts.netloc, parts.path, query, ""))

@@ -57,11 +57,7 @@ def _certificates(verify: Any, trust_env: bool, *_environment: str | None) -> ss
 
 
 def _ssl_context(verify: Any, *, trust_env: bool) -> ssl.SSLContext:
-    """Return the TLS settings with the accepted certificates.
-
-    Raises:
-        TargetError: an environment variable names certificates that cannot be read.
-    """
+    """Return the TLS settings with the accepted certificates."""
     try:
         return _certificates(verify, trust_env, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
     except OSError as error:
@@ -73,13 +69,7 @@ def _ssl_context(verify: Any, *, trust_env: bool) -> ssl.SSLContext:
 
 
 class RedirectedElsewhere(httpx.RequestError):
-    """Error for a redirect to another host, which is not followed.
-
-    Args:
-        url: address of the request.
-        status: HTTP status of the redirect.
-        location: address that the redirect names.
-    """
+    """Error for a redirect to another host, which is not followed."""
 
     def __init__(self, url: str, status: int, location: str) -> None:
         super().__init__(f"{public_url(url)} redirects to another host, {public_url(location)} (HTTP {status})")
@@ -101,7 +91,6 @@ class BoundedTransport(httpx.AsyncBaseTransport):
     only the beginning is kept: at most `MAX_ERROR_BYTES` and at most `max_bytes`.
 
     Args:
-        transport: the transport that sends the requests.
         max_bytes: maximum number of bytes of a body after decompression.
     """
 
@@ -130,7 +119,6 @@ class BoundedTransport(httpx.AsyncBaseTransport):
         )
 
     async def aclose(self) -> None:
-        """Close all connections."""
         await self._transport.aclose()
 
 
@@ -145,7 +133,6 @@ class BoundedClient(httpx.AsyncClient):
 
     Args:
         max_bytes: maximum number of bytes of a body after decompression.
-        settings: arguments of `httpx.AsyncClient`.
     """
 
     def __init__(self, *, max_bytes: int, **settings: Any) -> None:
@@ -291,12 +278,7 @@ def finish_reason_in(body: Json) -> str | None:
 
 
 def is_blocked(error: Json, status: int = 400) -> bool:
-    """Return whether an error says that the provider refuses this request or withholds its answer.
-
-    Args:
-        error: body of a response, or the error in it.
-        status: HTTP status of the response.
-    """
+    """Return whether an error says that the provider refuses this request or withholds its answer."""
     if status not in _BLOCKING_STATUSES:
         return False
     for key, value in _fields(error):
@@ -316,7 +298,6 @@ def blocked_response() -> Response:
 
 
 def _fields(body: Json, depth: int = 8) -> Iterator[tuple[str, Json]]:
-    """Yield the keys and values of all objects in JSON, down to a depth."""
     if depth and isinstance(body, dict):
         yield from body.items()
     if depth and isinstance(body, dict | list):
@@ -329,11 +310,7 @@ class HttpErrors:
     """Factory of errors for one server.
 
     Attributes:
-        name: the target's name.
-        endpoint: the server's address, without secrets.
         where: names of the settings for the address and for the key; the key comes last.
-        redact: function that removes secrets from a text.
-        key_missing: whether no key is set.
     """
 
     name: str
@@ -387,8 +364,6 @@ class HttpErrors:
         """Return the error for an HTTP status that may be due to this request alone.
 
         Args:
-            headers: headers of the response.
-            said: message of the server.
             check: what to check if every request gets the status; by default the model's name, endpoint and key.
         """
         retry = None
@@ -407,7 +382,6 @@ class HttpErrors:
         """Return the error for an answer that the server broke off; `None` for any other answer.
 
         Args:
-            reason: finish reason of the answer.
             error: error that the server gives beside the answer, or `None`.
         """
         if not error and not (isinstance(reason, str) and reason.casefold() in _BROKEN_OFF):
@@ -503,7 +477,6 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         )
 
     async def aclose(self) -> None:
-        """Close all connections."""
         if self._session is not None:
             await self._session.close()
 
@@ -544,7 +517,6 @@ class _Body(httpx.AsyncByteStream):
 
 @contextmanager
 def _translated_errors() -> Iterator[None]:
-    """Convert errors of aiohttp into errors of httpx."""
     try:
         yield
     except (aiohttp.ClientError, TimeoutError, OSError) as error:

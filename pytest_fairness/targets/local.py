@@ -48,10 +48,6 @@ class LocalTarget:
 
     Args:
         model: a GGUF file, or `None` for the embedded model, which is downloaded when first needed.
-        settings: settings of the run.
-
-    Raises:
-        TargetError: the file cannot be read.
     """
 
     reusable = True
@@ -74,11 +70,9 @@ class LocalTarget:
         self._chat: Chat | None = None
 
     def check(self) -> None:
-        """Check the configuration without sending anything; see `Target.check`."""
         check_runner(self.name)
 
     async def open(self) -> None:
-        """Prepare the target to answer requests; see `Target.open`."""
         from pytest_fairness.targets.openai import Chat
 
         self._server = await self._threads.run(self._load)
@@ -95,7 +89,6 @@ class LocalTarget:
         self._chat = Chat(endpoint)
 
     async def ask(self, request: Request) -> Response:
-        """Send one request once and return its response; see `Target.ask`."""
         refuse_tools(self.name, request)
         if self._chat is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
@@ -110,7 +103,6 @@ class LocalTarget:
         return list_as_map(response) if request.answer_format == "json" else response
 
     async def close(self) -> None:
-        """Close the connections, and unload the model; see `Target.close`."""
         if self._chat is not None:
             await self._chat.close()
         if self._server is not None:
@@ -123,11 +115,7 @@ class LocalTarget:
 
 
 def open_local(rest: str | None, settings: RunSettings) -> LocalTarget:
-    """Return the target `local` or `local:PATH.gguf`; a relative path starts at pytest's rootdir.
-
-    Raises:
-        TargetError: the file cannot be read.
-    """
+    """Return the target `local` or `local:PATH.gguf`; a relative path starts at pytest's rootdir."""
     return LocalTarget(None if rest is None else settings.root / Path(rest).expanduser(), settings)
 
 
@@ -156,10 +144,6 @@ def embedded_model(console: TextIO | None = None) -> Path:
 
     Args:
         console: terminal for a progress bar; `None` for standard error.
-
-    Raises:
-        TargetError: the file cannot be written; or the download failed, and the message says how to install the model
-            by hand.
     """
     path = model_path()
     try:
@@ -192,11 +176,7 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def install_model_file(fetched: Path, path: Path) -> None:
-    """Check the SHA-256 of a downloaded model and move the file to its final path.
-
-    Raises:
-        TargetError: the file is not the embedded model, because its SHA-256 differs.
-    """
+    """Check the SHA-256 of a downloaded model and move the file to its final path."""
     found = sha256(fetched)
     if found != SHA256:
         raise TargetError(
@@ -303,11 +283,6 @@ def check_runner(name: str) -> None:
 
 
 def load_runner(name: str) -> ModuleType:
-    """Import and return xllamacpp.
-
-    Raises:
-        TargetError: xllamacpp is not installed, or lacks a library of the system.
-    """
     check_runner(name)
     # By default, waiting OpenMP threads keep the cores busy, which can slow the model down to a tenth of its speed
     # beside other programs. If threads sleep at once, answers take a fifth to two fifths longer on idle cores, because
@@ -324,18 +299,7 @@ def load_runner(name: str) -> ModuleType:
 
 
 class LocalServer:
-    """Loaded model, and a server for it that is compatible with OpenAI's chat completions.
-
-    Args:
-        name: the target's name, for messages.
-        model: path of a GGUF file.
-
-    Attributes:
-        url: address of the server, up to the port.
-
-    Raises:
-        TargetError: xllamacpp cannot be imported, or cannot load the file.
-    """
+    """Loaded model, and a server for it that is compatible with OpenAI's chat completions."""
 
     def __init__(self, name: str, model: Path) -> None:
         xllamacpp = load_runner(name)

@@ -86,8 +86,6 @@ class Chat(ApiClient):
     """Client of chat completions, of older completions that repeat their prompt (`echo`), and of embeddings.
 
     Args:
-        endpoint: the model and its server.
-        setting: name of the setting that names the model, for messages.
         serves: type of server that the endpoint must be, such as "a chat endpoint", for messages.
     """
 
@@ -141,11 +139,6 @@ class Chat(ApiClient):
 
         Args:
             more: further fields of the body, for servers that understand them.
-            json_format: whether the body of a request for JSON sets `response_format`.
-
-        Raises:
-            RequestFailed: this request got no response, or a response that is not a chat completion.
-            TargetError: no request can be answered: the key is rejected or the model is unknown.
         """
         sampling = self._accepted(request.sampling.to_json())
         body = {**self._body(request, sampling), **(more or {})}
@@ -180,11 +173,6 @@ class Chat(ApiClient):
         """Return the likelihood of the request's continuation after its prompt.
 
         The server must return the tokens of prompt and continuation with log-probabilities, as vLLM does (`echo`).
-
-        Raises:
-            RequestFailed: this request got no response; or the endpoint offers no completions, or does not return these
-                tokens.
-            TargetError: no request can be answered: the key is rejected or the model is unknown.
         """
         if self._no_echo is not None:
             raise RequestFailed(self._no_echo)
@@ -210,12 +198,7 @@ class Chat(ApiClient):
             raise RequestFailed(self._no_echo or message) from error
 
     async def embeddings(self, texts: Sequence[str]) -> list[Response | FairnessError]:
-        """Return the embedding of each text, or its error; the texts are sent in one request.
-
-        Raises:
-            RequestFailed: the request got no response, or a response over the size limit.
-            TargetError: no request can be answered: the key is rejected or the model is unknown.
-        """
+        """Return the embedding of each text, or its error; the texts are sent in one request."""
         with self._translated_errors():
             body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
             response = await self._post("embeddings", body)
@@ -245,7 +228,6 @@ class Chat(ApiClient):
         compatible server leaves out a field. The client gets the complete address, because it then needs less time.
 
         Raises:
-            StatusError: the status is not a success.
             httpx.HTTPError: no complete response arrived.
         """
         for root in (roots := self._roots):
@@ -295,8 +277,6 @@ class Chat(ApiClient):
         """Return the response in a chat completion.
 
         Raises:
-            RequestFailed: the completion has neither text, a refusal nor tool calls, and was neither filtered nor cut
-                off; or the server broke it off.
             Exception: one of `MALFORMED`; the response is not a chat completion.
         """
         error = completion.get("error")
@@ -491,7 +471,6 @@ class ChatBatches(Chat, ApiBatches):
     set only if the prompt contains the word JSON, because OpenAI rejects the field for other prompts.
 
     Args:
-        endpoint: the model and its server.
         own_server: whether the server is the user's own; it may know only the name `max_tokens` and not OpenAI's newer
             name of this field.
     """
@@ -504,7 +483,6 @@ class ChatBatches(Chat, ApiBatches):
         self._limit_name = self._limit_name if own_server else NEW_LIMIT_NAME
 
     def line(self, key: str, request: Request) -> bytes:
-        """Return a request as one line of JSON; see `BatchClient`."""
         body = self._body(request, request.sampling.to_json())
         if "max_tokens" in body:
             body[self._limit_name] = body.pop("max_tokens")
@@ -513,7 +491,6 @@ class ChatBatches(Chat, ApiBatches):
         return json_line({"custom_id": key, "method": "POST", "url": PATH, "body": body})
 
     async def upload(self, token: str, lines: Sequence[bytes]) -> str:
-        """Upload the requests, and return the provider's id of the file; see `BatchClient`."""
         file = f"{token}.jsonl", b"".join(lines)
         return await self._read_json(
             "a file with an id",
@@ -525,7 +502,6 @@ class ChatBatches(Chat, ApiBatches):
         )
 
     async def find(self, intent: BatchIntent) -> str | None:
-        """Return the provider's id of the batch with the token in its metadata; see `BatchClient`."""
         async with aclosing(self._all_batches("/batches", "after", _listed)) as batches:
             async for remote, created, token in batches:
                 if token == intent.token:
@@ -535,7 +511,6 @@ class ChatBatches(Chat, ApiBatches):
         return None
 
     async def create(self, intent: BatchIntent, lines: Sequence[bytes]) -> str:
-        """Create a batch, and return the id that the provider gives it; see `BatchClient`."""
         body = {
             "completion_window": "24h",
             "endpoint": PATH,
@@ -547,7 +522,6 @@ class ChatBatches(Chat, ApiBatches):
         )
 
     async def status(self, remote: str) -> BatchStatus:
-        """Return the status of a batch; see `BatchClient`."""
         return await self._read_json("a batch", self._status, "GET", f"/batches/{remote}")
 
     def _status(self, batch: Json) -> BatchStatus:
@@ -560,7 +534,6 @@ class ChatBatches(Chat, ApiBatches):
         return BatchStatus(self._errors.quoted(name, 40), name in ENDED, settled, tuple(files), said)
 
     async def results(self, remote: str, status: BatchStatus) -> AsyncIterator[BatchResult]:
-        """Yield the results of a batch that has ended; see `BatchClient`."""
         for file in status.files:
             async for result in self._read_lines(f"/files/{file}/content", self._result):
                 yield result

@@ -37,11 +37,9 @@ class OpenAITarget(ApiTarget["Chat"]):
     """Model behind OpenAI's or a compatible chat completions API.
 
     Args:
-        model: name of the model on the server.
         settings: settings of the run; `base_url` and the settings that `ApiTarget` names are used.
 
     Class attributes:
-        setting: name of the setting that names the model, for messages.
         serves: type of server that the endpoint must be, such as "a chat endpoint", for messages.
     """
 
@@ -67,7 +65,6 @@ class OpenAITarget(ApiTarget["Chat"]):
         return Chat(self._endpoint(), setting=self.setting, serves=self.serves)
 
     def batch_client(self) -> BatchClient:
-        """Return a client that sends requests in batches; see `Target.batch_client`."""
         from pytest_fairness.targets.openai import ChatBatches
 
         return ChatBatches(self._endpoint(), own_server=not self._is_default_address)
@@ -77,7 +74,6 @@ class OpenAITarget(ApiTarget["Chat"]):
         return f"{super()._cure_of_missing_key()}{other if self._is_default_address else ''}"
 
     async def ask(self, request: Request) -> Response:
-        """Send one request once and return its response; see `Target.ask`."""
         if request.answer_format == "likelihood":
             return await self._opened().likelihood(request)
         return await super().ask(request)
@@ -95,15 +91,7 @@ KEY_NAME, URL_NAME = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
 
 
 class AnthropicTarget(ApiTarget["Messages"]):
-    """Model behind Anthropic's Messages API.
-
-    Args:
-        model: name of the model in the API.
-        settings: settings of the run; see `ApiTarget`.
-
-    Raises:
-        TargetError: the address or a header is not valid.
-    """
+    """Model behind Anthropic's Messages API."""
 
     def __init__(self, model: str, settings: RunSettings) -> None:
         super().__init__(
@@ -118,7 +106,6 @@ class AnthropicTarget(ApiTarget["Messages"]):
         self._needs_key = True
 
     def batch_client(self) -> BatchClient:
-        """Return a client that sends requests in batches; see `Target.batch_client`."""
         from pytest_fairness.targets.anthropic import MessageBatches
 
         return MessageBatches(self._endpoint())
@@ -130,11 +117,7 @@ class AnthropicTarget(ApiTarget["Messages"]):
 
 
 def open_anthropic(rest: str | None, settings: RunSettings) -> AnthropicTarget:
-    """Return the target `anthropic:MODEL`.
-
-    Raises:
-        TargetError: no model is named, or the address or a header is not valid.
-    """
+    """Return the target `anthropic:MODEL`."""
     return AnthropicTarget(web.model_of("anthropic", rest), settings)
 
 
@@ -168,13 +151,11 @@ class LiteLLMTarget:
         self._errors: HttpErrors | None = None
 
     def check(self) -> None:
-        """Check the configuration without sending anything; see `Target.check`."""
         if find_spec("litellm") is None:
             raise TargetError(f'{self.name} needs the package litellm: pip install "pytest-fairness[litellm]".')
         self._key()
 
     async def open(self) -> None:
-        """Prepare the target to answer requests; see `Target.open`."""
         from pytest_fairness.targets.http_client import HttpErrors
 
         self.check()
@@ -188,7 +169,6 @@ class LiteLLMTarget:
         self._errors = HttpErrors(self.name, provider, where, self._redact)
 
     async def ask(self, request: Request) -> Response:
-        """Send one request once and return its response; see `Target.ask`."""
         if self._litellm is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
         in_json = request.answer_format in ("json", "structured")
@@ -214,16 +194,11 @@ class LiteLLMTarget:
         return self._read(completion)
 
     async def close(self) -> None:
-        """Close LiteLLM's connections; see `Target.close`."""
         if self._litellm is not None:
             await self._litellm.close_litellm_async_clients()
 
     def _key(self) -> str:
-        """Return the key from the variable that the option `api_key_env` names; an empty text without this option.
-
-        Raises:
-            TargetError: the variable is not set.
-        """
+        """Return the key from the variable that the option `api_key_env` names; an empty text without this option."""
         if self._key_variable is None:
             return ""
         key = web.key_of(self.name, self._key_variable)
@@ -243,7 +218,6 @@ class LiteLLMTarget:
         return isinstance(status, int) and is_blocked(said, status)
 
     def _translated(self, error: Exception) -> RequestFailed | TargetError:
-        """Convert an exception of LiteLLM to an error of this package."""
         if self._litellm is None or self._errors is None:
             raise error
         said = self._errors.quoted(str(error)).removesuffix(".")
@@ -313,11 +287,7 @@ def _imported() -> ModuleType:
 
 
 def open_litellm(rest: str | None, settings: RunSettings) -> LiteLLMTarget:
-    """Return the target `litellm:MODEL`.
-
-    Raises:
-        TargetError: no model is named.
-    """
+    """Return the target `litellm:MODEL`."""
     return LiteLLMTarget(web.model_of("litellm", rest), settings)
 
 
@@ -336,10 +306,6 @@ def open_embedder(spec: str, settings: RunSettings, folder: Path) -> Target:
         spec: `openai:MODEL` or `transformers:ID_OR_PATH`.
         settings: settings of the run; `embeddings_base_url`, `base_url`, `api_headers`, `timeout`, `max_answer_bytes`
             and `device` are used.
-        folder: folder of the probe, to which the paths of models are relative.
-
-    Raises:
-        TargetError: the model's path leads out of the folder or to no model, or an address or header is not valid.
     """
     prefix, _, rest = spec.strip().partition(":")
     # `fairness_target_version` is the version of the audited system, not of the embedding model.
@@ -379,7 +345,6 @@ class OpenAIEmbedder(OpenAITarget):
         self._running: set[asyncio.Task[Outcomes]] = set()
 
     async def ask(self, request: Request) -> Response:
-        """Return the embedding of the prompt; see `Target.ask`."""
         if self._next is None or len(self._next[1]) >= BATCH:
             texts: list[str] = []
             task = asyncio.create_task(self._embeddings_after_pause(texts))
@@ -396,7 +361,6 @@ class OpenAIEmbedder(OpenAITarget):
         return outcome
 
     async def close(self) -> None:
-        """Cancel the requests in progress, and close the connections; see `Target.close`."""
         for task in self._running:
             task.cancel()
         if self._running:
@@ -429,7 +393,6 @@ class TransformersEmbedder(TransformersTarget):
     lasting = True
 
     def check(self) -> None:
-        """Check the configuration without sending anything; see `Target.check`."""
         if self._weights.gguf:
             raise TargetError(
                 f"{self.name}: embeddings cannot be computed with a GGUF file. Set `embeddings` in the probe file to "

@@ -44,7 +44,6 @@ class ApplicationTarget(ABC):
     prompt as one text, separated by a blank line. Sampling parameters are ignored.
 
     Args:
-        name: name in reports and baselines.
         version: version of the callable's code; without a version, other runs do not reuse the recorded answers.
     """
 
@@ -66,7 +65,6 @@ class ApplicationTarget(ABC):
         """
 
     def check(self) -> None:
-        """Check that the application exists and can be called with one text; see `Target.check`."""
         function = self.function()
         # A signature of a function written in C is often absent or vague: the first call, sent alone, shows if it fits.
         self.preflight = inspect.isbuiltin(function)
@@ -84,11 +82,9 @@ class ApplicationTarget(ABC):
             ) from error
 
     async def open(self) -> None:
-        """Prepare the target to answer requests; see `Target.open`."""
         await self._threads.run(self.check)
 
     async def ask(self, request: Request) -> Response:
-        """Send one request once and return its response; see `Target.ask`."""
         function = self.function()
         prompt: Any = self._argument(request)
         call: Any = function
@@ -123,16 +119,6 @@ class ApplicationTarget(ABC):
         return Response(answer)
 
     def _message(self, answer: Any, given: Any) -> Response:
-        """Convert an application's answer to a response with tool calls.
-
-        Args:
-            answer: the answer, as a dictionary if it was a pydantic object.
-            given: the answer as the application returned it, for messages.
-
-        Raises:
-            TargetError: the answer is not a message with text or tool calls, or has other keys, whose values would be
-                lost.
-        """
         try:
             reply = reply_of(answer)
             if unknown := unknown_keys(answer):
@@ -145,11 +131,6 @@ class ApplicationTarget(ABC):
             ) from error
 
     def _tools(self, request: Request) -> list[dict[str, Json]] | None:
-        """Return the definitions of the request's tools.
-
-        Raises:
-            TargetError: the application has no parameter `tools`.
-        """
         if not self._takes_tools:
             raise TargetError(
                 f"{self.name}: the probe has tools, but the function has no parameter `tools`. Add the parameter, like "
@@ -166,11 +147,7 @@ class ApplicationTarget(ABC):
         return "tools" in _parameters(self.function())
 
     def _argument(self, request: Request) -> str | Messages:
-        """Return the argument for the application: the messages if it takes messages, otherwise one text.
-
-        Raises:
-            TargetError: the request has several messages, but the application takes one text.
-        """
+        """Return the argument for the application: the messages if it takes messages, otherwise one text."""
         if self._takes_messages:
             return [message.to_json() for message in request.messages]
         if request.history:
@@ -181,7 +158,6 @@ class ApplicationTarget(ABC):
         return request.prompt if request.system is None else f"{request.system}\n\n{request.prompt}"
 
     async def close(self) -> None:
-        """End the threads in which the application runs; see `Target.close`."""
         self._threads.close()
 
 
@@ -189,12 +165,7 @@ class CallableTarget(ApplicationTarget):
     """Target for a callable `prompt -> text` that a fixture returns, or that is passed to `audit`.
 
     Args:
-        function: the application, a synchronous or asynchronous callable.
-        name: name in reports and baselines.
         version: version of the callable's code; without a version, other runs do not reuse the recorded answers.
-
-    Raises:
-        TargetError: `function` is not callable.
     """
 
     def __init__(self, function: Application, name: str, *, version: str | None = None) -> None:
@@ -204,7 +175,6 @@ class CallableTarget(ApplicationTarget):
         self._function = function
 
     def function(self) -> Application:
-        """Return the application."""
         return self._function
 
 
@@ -212,9 +182,7 @@ class ImportedTarget(ApplicationTarget):
     """Target for a callable that is imported when the target is first used.
 
     Args:
-        module: name `package.module` of a module in pytest's rootdir, or of an installed module.
         attribute: name of the callable in the module; dots separate attributes of classes and objects.
-        settings: settings of the run.
     """
 
     def __init__(self, module: str, attribute: str, settings: RunSettings) -> None:
@@ -222,7 +190,6 @@ class ImportedTarget(ApplicationTarget):
         self._module, self._attribute, self._root = module, attribute, str(settings.root)
 
     def function(self) -> Application:
-        """Return the application; see `ApplicationTarget.function`."""
         return self._application
 
     @cached_property
@@ -243,11 +210,7 @@ class ImportedTarget(ApplicationTarget):
 
 
 def open_python(rest: str | None, settings: RunSettings) -> ImportedTarget:
-    """Return the target `python:package.module:callable`.
-
-    Raises:
-        TargetError: the module or the callable is not named.
-    """
+    """Return the target `python:package.module:callable`."""
     module, _, attribute = (rest or "").partition(":")
     if not is_callable_name(module, attribute):
         raise TargetError(f"'python:{rest or ''}' names no callable; write python:package.module:callable.")
@@ -264,7 +227,6 @@ def _path_advice(answer: Any) -> str:
 
 
 def takes_messages(function: Application) -> bool:
-    """Return whether an application takes a list of messages, by the name or the annotation of its first parameter."""
     first = next(iter(_parameters(function).values()), None)
     annotation = "" if first is None or first.annotation is first.empty else first.annotation
     return first is not None and (first.name == "messages" or _LIST.match(_annotation_text(annotation)) is not None)
@@ -315,15 +277,8 @@ def imported(module: str, attribute: str, root: str, *, name: str, option: str, 
     The rootdir is added to `sys.path`.
 
     Args:
-        module: name `package.module`.
         attribute: name of the object in the module; dots separate attributes of classes and objects.
-        root: pytest's rootdir.
         name: name of the object for messages: `python:package.module:callable`.
-        option: option that names the object, for messages.
-        error: class of the errors that are raised.
-
-    Raises:
-        FairnessError: the module cannot be imported, or has no such attribute; an instance of `error`.
     """
     if root not in sys.path:
         sys.path.insert(0, root)
@@ -370,6 +325,5 @@ def raised_at(error: BaseException) -> str:
 
 
 def relative_path(file: str) -> str:
-    """Return a file's path, relative to the working directory if the file is below it."""
     path, here = Path(file), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else file

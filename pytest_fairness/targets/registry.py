@@ -31,9 +31,7 @@ class TargetKind:
 
     Attributes:
         forms: forms of the names that users type, such as `openai:MODEL`, for messages.
-        factory: import path `module:function` of its `Factory`.
         shared: whether one process of a run loads the target and serves it to the other processes.
-        options: names of the options that may follow the name, each as ` NAME=VALUE`.
     """
 
     forms: tuple[str, ...]
@@ -89,11 +87,6 @@ def open_target(spec: str, settings: RunSettings, address: str | None = None) ->
 
     Args:
         spec: name of the target, such as `openai:gpt-5`.
-        settings: settings of the run.
-        address: address of the process that serves the target, if `serve` was called for the target.
-
-    Raises:
-        TargetError: there is no such target, or an option or setting of the target is not valid.
     """
     target = _make(spec, settings)
     if address is None:
@@ -149,9 +142,6 @@ def serve(spec: str, settings: RunSettings) -> TargetServer | None:
 
     The model is loaded (and downloaded if necessary) when the first process connects. Pass the server's `address` to
     `open_target`; close the server at the end of the run.
-
-    Raises:
-        TargetError: a setting of the target is not valid, such as the path of its file.
     """
     entry = TARGETS.get(spec.strip().partition(":")[0])
     if entry is None or not entry.shared:
@@ -169,7 +159,6 @@ def can_answer(target: Target, request: Request) -> bool:
 
 
 def require_support(target: Target, requests: Sequence[Request]) -> None:
-    """Raise `TargetError` if a request is for a likelihood and the target gives no likelihoods."""
     if all(can_answer(target, request) for request in requests):
         return
     other = ""
@@ -195,14 +184,7 @@ LONGEST_LINE = 2**28
 
 
 class TargetServer(Closing):
-    """Server through which other processes use a target; the target is opened when the first process connects.
-
-    Args:
-        target: the target; the server's method `close` closes the target, too.
-
-    Attributes:
-        address: `host:port`, for `SharedTarget`.
-    """
+    """Server through which other processes use a target; the target is opened when the first process connects."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -217,7 +199,6 @@ class TargetServer(Closing):
         self._ready.wait()
 
     def close(self) -> None:
-        """Close all connections and the target."""
         if self._loop is not None and self._stopped is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended already
                 self._loop.call_soon_threadsafe(self._stopped.set)
@@ -291,12 +272,7 @@ class TargetServer(Closing):
 
 
 class SharedTarget:
-    """Target that another process has loaded.
-
-    Args:
-        target: an object for the same target in this process; this object is never opened.
-        address: `TargetServer.address` of the process that has loaded the target.
-    """
+    """Target that another process has loaded."""
 
     def __init__(self, target: Target, address: str) -> None:
         self._target, self._server = target, address
@@ -310,11 +286,9 @@ class SharedTarget:
         self._writer: asyncio.StreamWriter | None = None
 
     def check(self) -> None:
-        """Check the configuration without sending anything; see `Target.check`."""
         self._target.check()
 
     async def open(self) -> None:
-        """Connect to the other process, and wait until it has opened the target; see `Target.open`."""
         host, _, port = self._server.rpartition(":")
         try:
             reader, self._writer = await asyncio.open_connection(host, int(port), limit=LONGEST_LINE)
@@ -328,7 +302,6 @@ class SharedTarget:
         self._reading = asyncio.create_task(self._read(reader))
 
     async def ask(self, request: Request) -> Response:
-        """Send one request once and return its response; see `Target.ask`."""
         if self._writer is None or self._reading is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
         if self._reading.done():
@@ -346,7 +319,6 @@ class SharedTarget:
             self._waiting.pop(number, None)
 
     async def close(self) -> None:
-        """Close the connection to the other process, which keeps the target open; see `Target.close`."""
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.wait([self._reading])

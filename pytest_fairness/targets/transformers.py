@@ -27,13 +27,6 @@ class TransformersTarget:
 
     Requests that wait at the same time are answered in one batch. Every answer has its own seed: the seed of the
     request or, if the request has none, a seed derived from the request's content.
-
-    Args:
-        written: the part of the target's name after `transformers:`.
-        settings: settings of the run.
-
-    Raises:
-        TargetError: the file or folder does not exist, or contains no weights that are safe to load.
     """
 
     reusable = True
@@ -52,7 +45,6 @@ class TransformersTarget:
         self._batches: Batches | None = None
 
     def check(self) -> None:
-        """Check the configuration without sending anything; see `Target.check`."""
         packages = ["torch", "transformers", *(["gguf"] if self._weights.gguf else [])]
         for package in packages:
             if find_spec(package) is None:
@@ -67,13 +59,11 @@ class TransformersTarget:
             )
 
     async def open(self) -> None:
-        """Prepare the target to answer requests; see `Target.open`."""
         self.check()
         self._model = await self._threads.run(self._load)
         self._batches = Batches(self._answer, self._threads, self.name)
 
     async def ask(self, request: Request) -> Response:
-        """Send one request once and return its response; see `Target.ask`."""
         refuse_tools(self.name, request)
         if request.sampling.extra:
             raise TargetError(f"{self.name} takes no further fields. Remove `sampling.extra` from the probe.")
@@ -82,7 +72,6 @@ class TransformersTarget:
         return await self._batches.ask(request)
 
     async def close(self) -> None:
-        """Cancel the requests in progress, and drop the model from memory; see `Target.close`."""
         if self._batches is not None:
             await self._batches.close()
         self._model = None
@@ -101,12 +90,7 @@ class TransformersTarget:
 
 
 def open_transformers(rest: str | None, settings: RunSettings) -> TransformersTarget:
-    """Return the target `transformers:ID_OR_PATH`; a relative path starts at pytest's rootdir.
-
-    Raises:
-        TargetError: no model is named, the file or folder does not exist, or it contains no weights that are safe to
-            load.
-    """
+    """Return the target `transformers:ID_OR_PATH`; a relative path starts at pytest's rootdir."""
     if not rest:
         raise TargetError("'transformers' names no model; write transformers:ID_OR_PATH (--fairness-target).")
     return TransformersTarget(rest, settings)
@@ -144,7 +128,6 @@ class LanguageModel(LoadedModel):
         """Return the answers to several requests, generated in one batch; an error for each prompt that is too long.
 
         Args:
-            requests: the requests of the batch.
             wanted: function that returns whether a caller still waits for the answer with this index.
 
         Raises:
@@ -265,7 +248,6 @@ class LanguageModel(LoadedModel):
         return found
 
     def _tokenized(self, request: Request) -> tuple[list[int], int, list[str]]:
-        """Return the ids of all tokens, the number of tokens before the continuation, and the continuation's tokens."""
         text = request.prompt + (request.continuation or "")
         encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         spans = encoded["offset_mapping"]
@@ -279,10 +261,6 @@ class LanguageModel(LoadedModel):
         """Return the response with the log-probability of each token of the continuation.
 
         The log-probability is `None` for a token that no other token precedes.
-
-        Args:
-            scores: shape (tokens, vocabulary); row t has the scores of all possible tokens after token t.
-            tokens, before, pieces: the values that `_tokenized` returns.
         """
         logs: list[float | None] = []
         if before == 0 and pieces:
@@ -385,12 +363,6 @@ class TokenSampler:
     al. 2014), so greedy decoding of the noisy scores is equivalent to sampling. The noise of a row depends only on its
     request and seed. The other rows of the batch may change the last bits of the log-probabilities; this changes the
     sampled token only if two noisy scores are almost equal.
-
-    Args:
-        requests: the requests, one for each row of the batch.
-        defaults: values of parameters that a request does not set.
-        torch: the imported module.
-        device: device of the scores.
     """
 
     def __init__(self, requests: Sequence[Request], defaults: Defaults, torch: Any, device: Any) -> None:
@@ -430,10 +402,8 @@ class Ending:
     """Stopping criterion that ends a row when its limit of tokens is reached, or no caller waits for its answer.
 
     Args:
-        width: number of tokens of the (padded) prompts.
         limits: maximum number of answer tokens of each row.
         wanted: function that returns whether a caller still waits for the answer of a row.
-        torch: the imported module.
     """
 
     def __init__(self, width: int, limits: Sequence[int], wanted: Callable[[int], bool], torch: Any) -> None:

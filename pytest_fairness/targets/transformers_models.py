@@ -33,16 +33,7 @@ class LoadedModel:
     """Model and its tokenizer, in memory.
 
     Args:
-        name: the target's name, for messages.
-        weights: path or id of the model.
         device: name of a torch device, or `None` for the fastest one.
-
-    Class attributes:
-        auto_class: name of the class that loads the model, in the package `transformers`.
-
-    Raises:
-        TargetError: torch cannot use the device; or the model is missing, cannot be downloaded or loaded with this
-            class, does not fit into memory, or has no fast tokenizer.
     """
 
     auto_class: ClassVar[str]
@@ -151,7 +142,6 @@ def _is_out_of_memory(error: BaseException, torch: Any) -> bool:
 
 
 def ids_of(encoded: Any) -> list[int]:
-    """Return the token ids of an encoded text."""
     ids: list[int] = encoded["input_ids"]
     return ids
 
@@ -187,10 +177,8 @@ class Weights:
     """Location and version of a model.
 
     Attributes:
-        place: a folder, or an id of the Hub.
         gguf: name of the GGUF file in the folder, if the model is a GGUF file.
         revision: for a model of the Hub, the cached commit or, if none is cached, the revision that the user named.
-        digest: for a local model, the digest of its files.
         local: whether the model is a file or folder of this machine.
         cached: whether a model of the Hub is in the cache; `True` for a local model.
     """
@@ -213,10 +201,6 @@ def find_weights(written: str, root: Path) -> Weights:
 
     Args:
         written: a path, relative to `root`, or an id of the Hub, optionally with `@revision`.
-        root: pytest's rootdir.
-
-    Raises:
-        TargetError: the file or folder does not exist, or contains no weights that are safe to load.
     """
     path = root / Path(written).expanduser()
     name = f"transformers:{written}"
@@ -323,7 +307,6 @@ class BatchSize:
     _full: int = field(default=0, repr=False)
 
     def next_size(self, waiting: int) -> int:
-        """Return the size of the next batch, given the number of waiting requests."""
         return waiting if self.limit is None else min(waiting, self.limit)
 
     def failed(self, size: int) -> None:
@@ -346,13 +329,7 @@ too large."""
 
 
 class Batches:
-    """Queue of requests, answered in batches; no batch mixes requests for likelihoods with other requests.
-
-    Args:
-        answer: function that answers a batch; called in a thread.
-        threads: threads in which batches are answered.
-        name: the target's name, for messages.
-    """
+    """Queue of requests, answered in batches; no batch mixes requests for likelihoods with other requests."""
 
     def __init__(self, answer: Answerer, threads: DaemonThreads, name: str) -> None:
         self._answer, self._threads, self._name = answer, threads, name
@@ -362,11 +339,7 @@ class Batches:
         self._asked: list[Job] = []
 
     async def ask(self, request: Request) -> Response:
-        """Return the answer to a request as soon as its batch is finished.
-
-        Raises:
-            RequestFailed: the request failed.
-        """
+        """Return the answer to a request as soon as its batch is finished."""
         job = Job(request, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
         if self._running is None or self._running.done():
@@ -443,14 +416,7 @@ may have the same time stamp."""
 
 
 def file_digest(file: Path, target: str) -> str:
-    """Return the digest of a weight file, as `sha256:…`.
-
-    Args:
-        target: the target's name, for messages.
-
-    Raises:
-        TargetError: the file cannot be read.
-    """
+    """Return the digest of a weight file, as `sha256:…`."""
     try:
         return f"sha256:{sha256(file)}"
     except OSError as error:

@@ -52,19 +52,11 @@ class ApiTarget(ABC, Generic[ClientT]):
     """Model behind an API.
 
     Args:
-        prefix: prefix of the target's name.
-        model: name of the model in the API.
-        default_url: address of the API if the user sets none.
         base_url: address that the user set for all targets of the prefix, or an empty text. The target's own option
             `base_url` takes its place.
         url_settings: names of the settings for the address, and an example address, for messages.
-        key_variables: environment variables of the key; the first one that is set is used. The target's own option
-            `api_key_env` takes their place.
         settings: settings of the run; `target_options`, `api_headers`, `target_version`, `timeout` and
             `max_answer_bytes` are used.
-
-    Raises:
-        TargetError: the address or a header is not valid.
     """
 
     concurrency: int | None = None
@@ -102,11 +94,7 @@ class ApiTarget(ABC, Generic[ClientT]):
         self.identity = versioned(f"{self.name} at {self.address}", settings.target_version)
 
     def _key(self) -> tuple[str, str]:
-        """Return the API key and the name of its environment variable; an empty key for a server that needs none.
-
-        Raises:
-            TargetError: the key is missing or cannot be sent.
-        """
+        """Return the API key and the name of its environment variable; an empty key for a server that needs none."""
         for variable in self._key_variables:
             if key := key_of(self.name, variable):
                 return key, variable
@@ -132,7 +120,6 @@ class ApiTarget(ABC, Generic[ClientT]):
 
     @property
     def _is_providers_own(self) -> bool:
-        """Return whether the model is at its provider's own address."""
         host = urlsplit(self._base_url).hostname or ""
         return self._is_default_address or host.endswith(PROVIDERS)
 
@@ -154,20 +141,16 @@ class ApiTarget(ABC, Generic[ClientT]):
         )
 
     def check(self) -> None:
-        """Check the configuration without sending anything; see `Target.check`."""
         self._endpoint()
 
     async def open(self) -> None:
-        """Prepare the target to answer requests; see `Target.open`."""
         self.check()
         self._client = self._connect()
 
     async def ask(self, request: Request) -> Response:
-        """Send one request once and return its response; see `Target.ask`."""
         return await self._opened().ask(request)
 
     async def close(self) -> None:
-        """Close the connections; see `Target.close`."""
         if self._client is not None:
             await self._client.close()
 
@@ -181,11 +164,7 @@ def model_of(prefix: str, rest: str | None) -> str:
     """Return the model in the target `prefix:model`.
 
     Args:
-        prefix: prefix of the target's name.
         rest: the part of the name after the prefix and its colon; `None` without a colon.
-
-    Raises:
-        TargetError: no model is named.
     """
     if not rest:
         raise TargetError(f"{prefix!r} names no model; write {prefix}:MODEL (--fairness-target).")
@@ -203,11 +182,7 @@ def parse_target_options(prefix: str, text: str) -> tuple[str, Mapping[str, str]
     """Return the model, and the values of the options by name.
 
     Args:
-        prefix: prefix of the target.
         text: the part of the target after the prefix and its colon, `MODEL [NAME=VALUE …]`.
-
-    Raises:
-        TargetError: an option is unknown, has no valid value or occurs twice.
     """
     words = text.split()
     places = [at for at, word in enumerate(words) if "=" in word and (at > 0 or word.partition("=")[0] in OPTIONS)]
@@ -247,16 +222,11 @@ class Endpoint:
     """Model behind an API, with the settings of the connection to its server.
 
     Attributes:
-        name: the target's name, for messages.
-        model: name of the model, which every request contains.
-        base_url: address of the API.
         key: the API key; an empty text for a server that needs none.
         timeout: time limit of one attempt in seconds.
         max_bytes: maximum number of bytes of a response's body.
         where: names of the settings for the address and the key, for messages.
         key_name: name of the environment variable of the key; `None` if the server takes no key.
-        trust_environment: whether to use the proxies that environment variables set.
-        headers: further headers of every request.
         secrets: values in `headers` that must appear in no message.
     """
 
@@ -279,30 +249,14 @@ _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*(.*)")
 
 
 class References:
-    """Values of environment variables that take the place of references `${NAME}`.
-
-    Args:
-        target: name of the target, for messages.
-
-    Attributes:
-        secrets: value of each variable that was used, by the variable's name.
-    """
+    """Values of environment variables that take the place of references `${NAME}`."""
 
     def __init__(self, target: str) -> None:
         self.secrets: dict[str, str] = {}
         self._target = target
 
     def filled(self, text: str, where: str, encode: Callable[[str], str] = str) -> str:
-        """Return a text in which each reference to an environment variable is replaced by the variable's value.
-
-        Args:
-            text: text with references.
-            where: name of the setting that contains the text, for messages.
-            encode: function that encodes each value.
-
-        Raises:
-            TargetError: a variable is not set.
-        """
+        """Return a text in which each reference to an environment variable is replaced by the variable's value."""
         return REFERENCE.sub(lambda match: encode(self._value(match[1], where)), text)
 
     def _value(self, name: str, where: str) -> str:
@@ -316,16 +270,7 @@ class References:
 
 
 class Headers:
-    """Headers that a setting adds to every request.
-
-    Args:
-        lines: lines `Name: value`; a value may contain references `${NAME}`.
-        setting: name of the setting, for messages.
-        target: name of the target, for messages.
-
-    Raises:
-        TargetError: a line is not of the form `Name: value`.
-    """
+    """Headers that a setting adds to every request."""
 
     def __init__(self, lines: Iterable[str], setting: str, target: str) -> None:
         self._setting, self._target = setting, target
@@ -335,11 +280,6 @@ class Headers:
         return bool(self._written)
 
     def filled(self, references: References) -> dict[str, str]:
-        """Return the headers with the values of environment variables.
-
-        Raises:
-            TargetError: a variable is not set, or a header has characters that cannot be sent.
-        """
         headers = {name: references.filled(value, self._setting) for name, value in self._written}
         for name, value in headers.items():
             if not (value.isascii() and value.isprintable()):
@@ -369,15 +309,7 @@ SHORTEST_MIXED = 4
 
 
 def key_of(target: str, variable: str) -> str:
-    """Return the key in an environment variable; an empty text if the variable is not set.
-
-    Args:
-        target: the target's name, for the message.
-        variable: name of the variable.
-
-    Raises:
-        TargetError: the key has characters that cannot be sent in a header.
-    """
+    """Return the key in an environment variable; an empty text if the variable is not set."""
     key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
         raise TargetError(
