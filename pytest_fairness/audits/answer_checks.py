@@ -19,7 +19,7 @@ from pytest_fairness.languages import BUILT_IN, foreign_shares
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Answers, Concern, Json, Measurement, RowsWithoutGroup, Status
 
-CHECKS_VERSION = 11
+CHECKS_VERSION = 12
 """Version of the checks, and of the fields of stored measurements and comparisons; results in the store are reused only
 for the same version."""
 
@@ -120,9 +120,9 @@ def unread_by_group(item: AnyItem, answers: Answers) -> list[dict[str, Json]]:
 
 def _equal_prompts(audit: AnyAudit, item: AnyItem, measurement: Measurement) -> Concern | None:
     """Return a note with the number of different prompts if it is smaller than that of records, cases or questions."""
-    text, observations = item.probe.equal_prompts_text, measurement.details.get("observations")
+    text, observations = item.probe.equal_prompts_text, measurement.evidence.observations
     if observations is not None:
-        text = text or f"{measurement.details[audit.counted]:,} {audit.counted}"
+        text = text or f"{measurement.evidence.units:,} {audit.counted}"
         text += f": equal prompts share their answers, and count as {counted(observations, 'observation')}"
     elif not text:
         return None

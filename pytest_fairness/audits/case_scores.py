@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_fairness.audits.unit_audit import comparison, group_reversal
 from pytest_fairness.probes.stereotype import Case
-from pytest_fairness.records import Answer, Answers, Comparison, Json, Reversal
+from pytest_fairness.records import Answer, Answers, Comparison, Evidence, Json, Reversal
 from pytest_fairness.stats import gaps, intervals, resampling
 from pytest_fairness.stats.gaps import change_error
 from pytest_fairness.stats.resampling import Bools, Floats, Ints, RunCells
@@ -233,13 +233,14 @@ PERMUTATIONS = 1999
 
 
 class ScoreEstimate(NamedTuple):
-    """A value with its two-sided 95 % interval, its standard error, its p-value and details."""
+    """A value with its two-sided 95 % interval, its standard error, its p-value, details and evidence."""
 
     value: float
     interval: tuple[float, float]
     standard_error: float
     p_value: float | None
     details: Mapping[str, Json]
+    evidence: Evidence
 
 
 def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreEstimate:
@@ -262,6 +263,7 @@ def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreE
         standard_error=error,
         p_value=None if neutral is None else intervals.upper_tail((value - neutral) / error),
         details={"effective_size": size},
+        evidence=Evidence(effective_size=size),
     )
 
 
@@ -289,6 +291,7 @@ def gap_estimate(scores: Scores, added: float | None, alpha: float, beta: float,
             "groups": dict(zip(scores.groups, scores.group_means(column_means).tolist(), strict=True)),
             "bounds": {"lower": lower, "upper": upper},
         },
+        evidence=Evidence(bounds=(lower, upper)),
     )
 
 
@@ -480,6 +483,8 @@ def gap_change(runs: PooledScores, added: float | None, seed: str) -> Comparison
     null = size(swapped[0]) - size(swapped[1])
     groups = runs.current.groups
     means = [run.group_means(run.means()) for run in (runs.current, runs.baseline)]
+    along = float((current - baseline) @ gradient), signed_error or error
+    either_side = gaps.direction_unknown(2 * float(measure.size(pattern)), along[1])
     return comparison(
         value,
         standard_error=error,
@@ -487,9 +492,10 @@ def gap_change(runs: PooledScores, added: float | None, seed: str) -> Comparison
         degrees_of_freedom=degrees,
         details={
             "moved": _means_of_both_runs(groups, *means),
-            "along_pattern": [float((current - baseline) @ gradient), signed_error or error],
-            "either_side": gaps.direction_unknown(2 * float(measure.size(pattern)), signed_error or error),
+            "along_pattern": list(along),
+            "either_side": either_side,
         },
+        evidence=Evidence(other_change=along, either_side=either_side),
         reversal=_reversal(groups, current, baseline, swapped[0] - swapped[1]),
     )
 

@@ -67,10 +67,7 @@ class FlipRate(RecordAudit[DecisionSettings]):
         worst=1,
         limit_range=(0, 1),
         charts={"flips": "flips"},
-        effect=cohens_h(
-            "the shares of answers that change when a record is flipped, and when the prompt is repeated",
-            lambda measurement: [measurement.details["share"], measurement.details["floor"] or 0.0],
-        ),
+        effect=cohens_h("the shares of answers that change when a record is flipped, and when the prompt is repeated"),
     )
     version = 4
     settings_model = DecisionSettings
@@ -104,6 +101,7 @@ class FlipRate(RecordAudit[DecisionSettings]):
             missing=missing,
             step=1 / (len(complete) * trials * (len(flip.values) - 1)) if complete else 0.0,
             least_error=intervals.least_difference_error(len(complete)),
+            effect_basis=_shares_of_changes(complete, repeats),
             details={
                 **shares(complete, repeats),
                 "own_values": {
@@ -296,6 +294,14 @@ def _difference_of_repeats(answers: Counter[str]) -> float:
     return 1 - sum(count * (count - 1) for count in answers.values()) / pairs if pairs else math.nan
 
 
+def _shares_of_changes(records: Sequence[RecordChange], repeats: Repeats) -> tuple[float, ...]:
+    """Return the mean shares of answers that change with a flip, and on repetition (0 if no prompt is repeated)."""
+    if not records:
+        return ()
+    again = 0.0 if repeats is Repeats.NONE else statistics.fmean(record.again for record in records)
+    return sum(record.changed for record in records) / len(records), again
+
+
 def shares(records: Sequence[RecordChange], repeats: Repeats) -> dict[str, Json]:
     """Return the mean share of a record's answers that change if the record is flipped, with Wilson's interval.
 
@@ -433,10 +439,7 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
         value_range=(-1, 1),
         worst=1,
         limit_range=(0, 1),
-        effect=cohens_h(
-            "the shares of positive answers for the two values that differ most",
-            lambda measurement: [each["mean"] for each in measurement.details["positive_share"].values()],
-        ),
+        effect=cohens_h("the shares of positive answers for the two values that differ most"),
     )
     version = 3
     settings_model = DecisionSettings
@@ -462,6 +465,7 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
             table,
             step=1 / (complete * trials) if complete else 0.0,
             least_error=intervals.least_difference_error(complete),
+            effect_basis=table.rows[table.complete].mean(axis=0).tolist() if complete else (),
             details={"positive": item.probe.positive, **table.details},
         )
 

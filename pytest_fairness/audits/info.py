@@ -97,16 +97,15 @@ class EffectSize:
         return Size.LARGE if abs(effect) >= large else Size.MODERATE if abs(effect) >= moderate else Size.SMALL
 
 
-def cohens_h(formula: str, shares: Callable[[Measurement], Sequence[float]]) -> EffectSize:
+def cohens_h(formula: str) -> EffectSize:
     """Return the effect size Cohen's h, which compares the lowest and the highest of several shares.
 
     Args:
-        formula: which shares are compared, in words.
-        shares: function that returns the shares that a measurement compares.
+        formula: which shares are compared, in words; they are `Evidence.effect_basis` of the measurement.
     """
 
     def of(value: float, measurement: Measurement) -> float:
-        compared = shares(measurement)
+        compared = measurement.evidence.effect_basis
         middle = (min(compared) + max(compared)) / 2
         return cohens_h_of_shares(middle + value / 2, middle - value / 2)
 
@@ -114,45 +113,43 @@ def cohens_h(formula: str, shares: Callable[[Measurement], Sequence[float]]) -> 
 
 
 def cohens_d(
-    quantity: str, formula: str = "(range of the means) / (standard deviation over entities within an attribute value)"
+    formula: str = "(range of the means) / (standard deviation over entities within an attribute value)",
 ) -> EffectSize:
     """Return the effect size Cohen's d: the range of the groups' means, divided by the groups' standard deviation.
 
     Args:
-        quantity: name of the detail that holds the groups' standard deviations.
         formula: how the effect size is computed, in words.
     """
     return EffectSize(
         name="Cohen’s d",
         formula=formula,
-        of=lambda value, measurement: _in_standard_deviations(value, measurement, quantity),
+        of=_in_standard_deviations,
         cutoffs=(0.2, 0.5, 0.8),
         source=f"{COHEN}: the standardised range of several means",
     )
 
 
-def cohens_f(quantity: str, formula: str, *, no_effect: float = 0.0) -> EffectSize:
+def cohens_f(formula: str, *, no_effect: float = 0.0) -> EffectSize:
     """Return the effect size Cohen's f: the deviation of the groups' means, divided by the groups' standard deviation.
 
     The deviation is the distance of the audit's value from `no_effect`.
 
     Args:
-        quantity: name of the detail that holds the groups' standard deviations.
         formula: how the effect size is computed, in words.
         no_effect: the audit's value if there is no effect.
     """
     return EffectSize(
         name="Cohen’s f",
         formula=formula,
-        of=lambda value, measurement: _in_standard_deviations(abs(value - no_effect), measurement, quantity),
+        of=lambda value, measurement: _in_standard_deviations(abs(value - no_effect), measurement),
         cutoffs=(0.1, 0.25, 0.4),
         source=COHEN,
         no_effect=no_effect,
     )
 
 
-def _in_standard_deviations(difference: float, measurement: Measurement, quantity: str) -> float | None:
-    deviations = [group["sd"] for group in measurement.details[quantity].values()]
+def _in_standard_deviations(difference: float, measurement: Measurement) -> float | None:
+    deviations = measurement.evidence.effect_basis
     return standardized_difference(difference, deviations) if len(deviations) > 1 else None
 
 
@@ -205,30 +202,21 @@ BITS = EffectSize(
 """Effect size of a Jensen-Shannon divergence in excess of chance."""
 
 
-def _largest_h(measurement: Measurement) -> float:
-    """Return the largest Cohen's h (in absolute value) of the significant words; 0 if no word is significant.
-
-    Cohen's h compares the groups' shares of texts that contain the word.
-    """
-    shares = [word["texts"] for word in measurement.details["words"] if word["significant"]]
-    return max((cohens_h_of_shares(each["marked"], each["unmarked"]) for each in shares), key=abs, default=0.0)
-
-
 def _detectable_h(measurement: Measurement) -> float | None:
     """Return the smallest Cohen's h that the audit can find, for a word that only one group's texts contain."""
-    share = measurement.details["smallest_share"]
+    share = measurement.evidence.smallest_share
     return cohens_h_of_shares(share, 0.0) if share is not None and math.isfinite(share) else None
 
 
 LARGEST_H_OF_WORDS = EffectSize(
     name="Cohen’s h",
     formula="largest h of the significant words; h compares the shares of the groups’ texts with the word",
-    of=lambda value, measurement: _largest_h(measurement) if value else 0.0,
+    of=lambda value, measurement: max(measurement.evidence.effect_basis, key=abs, default=0.0) if value else 0.0,
     cutoffs=(0.2, 0.5, 0.8),
     source=COHEN,
     detectable=_detectable_h,
 )
-"""Effect size of tests of many words; the measurement has the details `words` and `smallest_share`."""
+"""Effect size of tests of many words; `Evidence.effect_basis` is the h of each significant word."""
 
 CLIFFS_DELTA = EffectSize(
     name="Cliff’s δ",
@@ -255,11 +243,11 @@ COHENS_U2 = EffectSize(
 ETA_SQUARED = EffectSize(
     name="η²",
     formula="MMD² / (MMD² + 4 s²), where s² is the variance of texts around their group’s mean",
-    of=lambda value, measurement: share_of_variance(value, measurement.details["variance"]),
+    of=lambda value, measurement: share_of_variance(value, *measurement.evidence.effect_basis),
     cutoffs=(0.01, 0.06, 0.14),
     source=f"{COHEN}; Anderson 2001 for the variance of texts (PERMANOVA)",
 )
-"""Effect size of a squared maximum mean discrepancy; the measurement has the detail `variance`."""
+"""Effect size of a squared maximum mean discrepancy; `Evidence.effect_basis` is the variance."""
 
 
 # Drawings of details: which columns of a detail's table reports draw, and how.

@@ -130,6 +130,11 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         """Return the comparison of each two attribute values; see `pair_tests`."""
         return list_tables.pair_tests(table, random)
 
+    def effect_basis(self, table: UnitTable) -> Sequence[float]:
+        """Return the standard deviation of each value's numbers over the entities."""
+        columns = list_tables.numbers_of(table).T
+        return [float(column[~np.isnan(column)].std(ddof=1)) for column in columns]
+
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
         """Return details: each attribute value's mean and interval, the most disadvantaged value, and the table.
 

@@ -109,7 +109,7 @@ class Snsr(_Sensitivity[SimilaritySettings]):
         tolerance=0.05,
         value_range=(0, math.inf),
         limit_range=(0, 1),
-        effect=cohens_d("similarity"),
+        effect=cohens_d(),
     )
 
 
@@ -131,7 +131,6 @@ class Snsv(_Sensitivity[SimilaritySettings]):
         value_range=(0, math.inf),
         limit_range=(0, 1),
         effect=cohens_f(
-            "similarity",
             "(standard deviation of the means) / (standard deviation over entities within an attribute value)",
         ),
     )
@@ -166,7 +165,6 @@ class Pafs(_Sensitivity[PafsSettings]):
         value_range=(-math.inf, 1),
         limit_range=(0, 1),
         effect=cohens_f(
-            "similarity",
             "(mean absolute deviation of the means) / (standard deviation over entities within an attribute value); "
             "Cohen’s f for two attribute values, at most f for more attribute values",
             no_effect=1.0,
@@ -262,7 +260,7 @@ class Quality(ValueGapAudit[QualitySettings]):
         tolerance=0.05,
         value_range=(0, 1),
         worst=1,
-        effect=cohens_d("ndcg"),
+        effect=cohens_d(),
     )
     version = 4
     settings_model = QualitySettings
@@ -370,14 +368,15 @@ class Shortfall(ValueGapAudit[AuditSettings]):
         tolerance=0.10,
         value_range=(0, 1),
         worst=1,
-        effect=cohens_h(
-            "the lowest and the highest share of missing items",
-            lambda measurement: [group["mean"] for group in measurement.details["share_missing"].values()],
-        ),
+        effect=cohens_h("the lowest and the highest share of missing items"),
     )
     version = 6
     quantity = "share_missing"
     harmed = "highest"
+
+    def effect_basis(self, table: UnitTable) -> Sequence[float]:
+        """Return the mean share of missing items of each value."""
+        return [float(mean) for mean in table.means()]
 
     def check_table(self, table: UnitTable) -> None:
         """Raise `NotMeasurable` if too few entities have a number for every value, or if no answer is a list."""

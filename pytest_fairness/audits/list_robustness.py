@@ -270,7 +270,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         unit="bits",
         tolerance=0.5,
         value_range=(0, math.inf),
-        effect=cohens_d("entropy_by_value"),
+        effect=cohens_d(),
     )
     version = 5
     settings_model = UncertaintySettings

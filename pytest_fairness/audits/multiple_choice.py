@@ -279,8 +279,7 @@ class AlignmentCost(DifferenceAudit):
         formula="accuracy if the right answer contradicts the stereotype − accuracy if it agrees with the stereotype",
         meaning="−1 to 1; 0 = no cost, below 0 = less accurate if the right answer contradicts the stereotype.",
         effect=cohens_h(
-            "the accuracies if the right answer contradicts the stereotype, and if it agrees with the stereotype",
-            lambda measurement: [*measurement.details["accuracy"].values()],
+            "the accuracies if the right answer contradicts the stereotype, and if it agrees with the stereotype"
         ),
     )
     version = 2
@@ -310,7 +309,8 @@ class AlignmentCost(DifferenceAudit):
         table = sums_table(coded, columns, rows, groups)
         right = Counter(group for each, group in zip(coded, groups, strict=True) if each.right)
         accuracy = {name: right[name] / table.n[name] if table.n.get(name) else None for name in (AGAINST, ALONG)}
-        return replace(table, details={"accuracy": accuracy, **table.details})
+        basis = [share for share in accuracy.values() if share is not None]
+        return replace(table, effect_basis=basis, details={"accuracy": accuracy, **table.details})
 
     def describe(self, measurement: Measurement) -> str:
         """Return a phrase with the difference, and with the accuracy on `AGAINST` and on `ALONG` questions."""

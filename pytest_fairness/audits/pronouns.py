@@ -214,10 +214,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         value_range=(-1, 1),
         worst=1,
         charts={"changed_sentences": "changed_sentences"},
-        effect=cohens_h(
-            "the accuracies on pro- and on anti-stereotypical sentences",
-            lambda measurement: [each["accuracy"] for each in measurement.details["accuracy"].values()],
-        ),
+        effect=cohens_h("the accuracies on pro- and on anti-stereotypical sentences"),
     )
     version = 4
     settings_model = AccuracyGapSettings
@@ -278,6 +275,7 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
             },
             step=1 / pairs if pairs else 0.0,
             least_error=intervals.least_difference_error(pairs),
+            effect_basis=[groups[version, "first"] / n[version] for version in VERSIONS if n[version]],
         )
 
     def statistic(self, columns: int) -> UnitStatistic:

@@ -401,6 +401,7 @@ class GroupAudit(RecordAudit[SettingsT]):
             missing=missing,
             step=1 / (float(smallest) * trials) if smallest else 0.0,
             least_error=intervals.least_difference_error(smallest),
+            effect_basis=_most_different_rates(cells, observed, reasons),
             details={
                 "rates": _rates(cells, observed, reasons),
                 "unlisted": self._unlisted(item, answers),
@@ -550,16 +551,16 @@ def _positive_share(probe: CounterfactualProbe, answer: Answer) -> float:
     return answer.content if isinstance(answer.content, float) else float(answer.content == probe.positive)
 
 
-def _most_different_rates(measurement: Measurement) -> list[float]:
-    """Return all groups' values of the rate that has the largest gap."""
+def _most_different_rates(cells: Sequence[tuple[str, str]], rows: Floats, reasons: Sequence[str]) -> Sequence[float]:
+    """Return all compared groups' values of the rate that has the largest gap; empty if no group is compared."""
     by_name: dict[str, list[float]] = {}
-    for part in measurement.details["rates"]:
-        if not part["left_out"]:
-            by_name.setdefault(part["name"], []).append(part["rate"])
-    return max(by_name.values(), key=lambda rates: max(rates) - min(rates))
+    for place, (name, _) in enumerate(cells):
+        if not reasons[place]:
+            by_name.setdefault(name, []).append(Cell.of(rows, place).rate)
+    return max(by_name.values(), key=lambda rates: max(rates) - min(rates), default=())
 
 
-RATES_APART = cohens_h("the rates of the two groups that differ most", _most_different_rates)
+RATES_APART = cohens_h("the rates of the two groups that differ most")
 """Effect size of the gaps between groups of records."""
 
 

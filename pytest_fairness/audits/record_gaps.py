@@ -207,12 +207,8 @@ class MedianSplit:
 
 def _cohens_h_of_ratio(value: float, measurement: Measurement) -> float:
     """Return Cohen's h between the highest rate and `value` times the highest rate."""
-    highest = _highest_rate(measurement)
+    (highest,) = measurement.evidence.effect_basis
     return info.cohens_h_of_shares(highest, highest * value)
-
-
-def _highest_rate(measurement: Measurement) -> float:
-    return max(float(part["rate"]) for part in measurement.details["rates"] if part["ratio"] is not None)
 
 
 class ImpactRatioAudit(GroupAudit[ImpactSettings]):
@@ -295,12 +291,12 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         See `Audit.unread_worsening`.
         """
         share = max(shares.values())
-        lowered = (1 - share) * _highest_rate(measurement)
+        lowered = (1 - share) * measurement.evidence.effect_basis[0]
         return measurement.value * share / (lowered + share)
 
     def unread_improvement(self, measurement: Measurement, baseline: float, share: float, scale: float) -> float:
         """Return the rise of the baseline's ratio, with the highest rate of this run; see the base class."""
-        lowered = (1 - share) * _highest_rate(measurement)
+        lowered = (1 - share) * measurement.evidence.effect_basis[0]
         return min(1 - baseline, share / lowered) if lowered else 1 - baseline
 
     def statistic(self, columns: int) -> ImpactRatio:
@@ -348,6 +344,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
             table,
             step=table.step / highest,
             least_error=table.least_error / highest,
+            effect_basis=(highest,),
             details={
                 **table.details,
                 "rates": parts,

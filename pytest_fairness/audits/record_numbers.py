@@ -217,6 +217,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
             columns=values * (scores.shape[1] // len(values)),
             rows=scored,
             least_error=intervals.least_difference_error(len(numbers_)) * float(shown.std()),
+            effect_basis=[float(column.std(ddof=1)) for column in numbers_.T],
             details={
                 "unit": item.probe.reading.number.unit
                 if item.probe.reading.number is not None and self.in_unit
@@ -349,7 +350,7 @@ class MeanGap(NumberAudit[GapSettings]):
         tolerance=math.nan,
         value_range=(-math.inf, math.inf),
         limit_range=(0, math.inf),
-        effect=cohens_d("mean", f"(difference of the means) / ({SPREAD})"),
+        effect=cohens_d(f"(difference of the means) / ({SPREAD})"),
     )
     settings_model = GapSettings
     summary = "mean"
@@ -377,7 +378,7 @@ class TailGap(NumberAudit[TailSettings]):
         tolerance=math.nan,
         value_range=(-math.inf, math.inf),
         limit_range=(0, math.inf),
-        effect=cohens_d("mean", f"(difference of the quantiles) / ({SPREAD})"),
+        effect=cohens_d(f"(difference of the quantiles) / ({SPREAD})"),
     )
     version = 3
     settings_model = TailSettings
@@ -401,7 +402,8 @@ class TailGap(NumberAudit[TailSettings]):
             NotMeasurable: there are too few records, or fewer than five are expected beyond the quantile.
         """
         measurement = super().measure(item, answers)
-        records = measurement.details.get("observations", measurement.details["records"])
+        evidence = measurement.evidence
+        records = (evidence.units if evidence.observations is None else evidence.observations) or 0
         tail = min(item.settings.tails)
         if records * tail < TAIL_RECORDS:
             raise NotMeasurable(

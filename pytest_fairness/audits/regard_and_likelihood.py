@@ -61,11 +61,10 @@ class RegardSettings(AuditSettings):
 
 def _d_between_groups(value: float, measurement: Measurement) -> float | None:
     """Return Cohen's d of the two groups whose means differ most; `None` if the item compares no groups."""
-    means = measurement.details.get("groups", {})
-    if len(means) < 2:
+    if not (sizes := measurement.evidence.effect_basis):
         return None
-    sizes = (measurement.n[group] for group in (max(means, key=means.__getitem__), min(means, key=means.__getitem__)))
-    return info.d_from_error(value, measurement.standard_error or 0.0, *sizes)
+    first, second = map(int, sizes)
+    return info.d_from_error(value, measurement.standard_error or 0.0, first, second)
 
 
 class Regard(ModelScoredAudit[RegardSettings]):
@@ -132,6 +131,13 @@ class Regard(ModelScoredAudit[RegardSettings]):
                 "labels": difference(by_group[highest], by_group[lowest]),
             }
         return details
+
+    def effect_basis(self, scores: Scores, n: Mapping[str, int]) -> Sequence[float]:
+        """Return the numbers of answers of the two groups whose means differ most; empty without groups."""
+        if scores.groups == ("",):
+            return ()
+        means = dict(zip(scores.groups, scores.group_means(scores.means()).tolist(), strict=True))
+        return n[max(means, key=means.__getitem__)], n[min(means, key=means.__getitem__)]
 
     def finding(self, result: ItemResult) -> Finding:
         """Return the finding of negative regard or, if the item compares groups, of unequal regard."""

@@ -83,7 +83,7 @@ class SignificantChange(DecisionRule):
         """
         value, reversal = comparison.value, comparison.reversal
         # If the direction of the gap is unknown, a pass must exclude a worsening in both directions.
-        beta = item.beta / 2 if comparison.details.get("either_side") else item.beta
+        beta = item.beta / 2 if comparison.evidence.either_side else item.beta
         if reversal is not None:
             value = reversal.value if reversal.value > tolerance else min(value, reversal.value)
         worst = self._worst_change(item, comparison, tolerance)
@@ -250,7 +250,7 @@ class GrownWords(DecisionRule):
             )
         if comparison.value > tolerance:
             return Decision("beyond", exceeds=True, significant=True)
-        needed = NeededDocuments(*comparison.details["documents_to_stand_out"])
+        needed = _needed_documents(comparison)
         smallest = smallest_share(needed, 1 - item.beta)
         decision = _unless_new_word_missed(needed, smallest, 2 * item.settings.min_share)
         if decision.outcome == "within" or needed.documents is None or smallest > 1:
@@ -268,16 +268,19 @@ class GrownWords(DecisionRule):
             return Decision("beyond", exceeds=True, significant=True)
         if not item.final_analysis:
             return Decision("unclear")
-        details = measurement.details
-        needed = NeededDocuments(*details["documents_needed"])
-        return _unless_new_word_missed(needed, details["smallest_share"], VISIBLE_SHARE)
+        needed = _needed_documents(measurement)
+        return _unless_new_word_missed(needed, measurement.evidence.smallest_share or 0.0, VISIBLE_SHARE)
 
     def minimum_detectable(
         self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
     ) -> float | None:
         """Return the smallest share of one group's texts in which this run detects a new word with 80 % power."""
-        details = measurement.details if comparison is None or not comparison.from_answers else comparison.details
-        return float(details["smallest_share"])
+        found = measurement if comparison is None or not comparison.from_answers else comparison
+        return found.evidence.smallest_share
+
+
+def _needed_documents(found: Measurement | Comparison) -> NeededDocuments:
+    return NeededDocuments(*(found.evidence.needed_documents or (None, 0)))
 
 
 @dataclass(frozen=True)
@@ -364,7 +367,8 @@ def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, co
 
     In a run with too few units, a change above `decision.accepted` can be too small to be significant.
     """
-    units = comparison.details.get("observations", comparison.details.get(f"compared_{audit.counted}"))
+    evidence = comparison.evidence
+    units = evidence.units if evidence.observations is None else evidence.observations
     if decision.outcome != "within" or units is None or decision.accepted is None:
         return decision
     needed = needed_units(item.planned_alpha)
@@ -376,7 +380,7 @@ def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, co
             explanation=f"no change could be significant in fewer than {needed} {audit.counted}",
         )
     # Answers with two outcomes change the value by whole steps, and fewer steps than `needed` are never significant.
-    fewest = needed * float(comparison.details.get("step", 0.0))
+    fewest = needed * evidence.step
     if fewest > decision.accepted:
         return replace(
             decision,
@@ -391,14 +395,13 @@ def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[
     """Return the lower bound (at the item's alpha) and the upper bound (at `beta`) of the change of a distance.
 
     The change of a distance among several groups has two estimates, with a standard error each: its growth, and the
-    change of the groups that are farthest apart in both runs together (of one pair of groups or, in
-    `details["along_pattern"]`, of the signed distance; see `stats.groups.distance_measures`). The first estimate is too
+    change of the groups that are farthest apart in both runs together (of one pair of groups, or of the signed
+    distance; see `stats.groups.distance_measures`); `Evidence.other_change` is the other one. The first is too
     low if the groups are truly equal in the baseline; the second misses another pair's gap. `comparison.value` is one
     of them. The upper bound is the larger one of both upper bounds; the lower bound is that of `comparison.value`.
     Return `None` if there is only one estimate, or no standard error.
     """
-    details = comparison.details
-    other = details.get("along_pattern", details.get("growth"))
+    other = comparison.evidence.other_change
     if comparison.standard_error is None or other is None:
         return None
     changes = ((comparison.value, comparison.standard_error), other)
@@ -411,12 +414,12 @@ def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[
 def _distance_bounds(item: AnyItem, measurement: Measurement, limit: float) -> tuple[float, float] | None:
     """Return one-sided bounds of the loss minus `limit`, at the item's alpha and beta.
 
-    The bounds come from `details["bounds"]` or, for a share with the sample size `details["effective_size"]`, from
-    Wilson's interval. Return `None` if neither detail exists; `decide` then computes bounds from the standard error.
+    The bounds are those of the evidence or, for a share of a sample with an effective size, of Wilson's interval.
+    Return `None` without either; `decide` then computes bounds from the standard error.
     """
-    bounds, size = (measurement.details.get(name) for name in ("bounds", "effective_size"))
+    bounds, size = measurement.evidence.bounds, measurement.evidence.effective_size
     if bounds is not None:
-        return bounds["lower"] - limit, bounds["upper"] - limit
+        return bounds[0] - limit, bounds[1] - limit
     if size is None:
         return None
     hits = measurement.value * size

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -141,7 +141,7 @@ INFO = AuditInfo(
     effect=EffectSize(
         name="Cohen’s d",
         formula="value / (standard deviation of the scores within groups)",
-        of=lambda value, measurement: info.ratio_or_infinity(value, measurement.details["sd"]),
+        of=lambda value, measurement: info.ratio_or_infinity(value, *measurement.evidence.effect_basis),
         cutoffs=(0.2, 0.5, 0.8),
         source=COHEN,
     ),
@@ -419,6 +419,10 @@ class TextScores(DocumentValues):
         means = dict(zip(self.groups.names, self.means(), strict=True))
         return score_details(self.item, self.groups.answers, self._by_group(), means, pairing(self.groups))
 
+    def effect_basis(self) -> Sequence[float]:
+        """Return the standard deviation of the scores within groups."""
+        return (deviation(self._by_group().values()),)
+
     def change_details(self, baseline: TextScores) -> dict[str, Json]:
         """Return no details; raise `BaselineStale` if the current scores are on a smaller scale than the baseline's."""
         require_same_scale(self.item.labels[LABEL], self._by_group(), baseline._by_group())
@@ -514,6 +518,7 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
         return replace(
             table,
             least_error=intervals.least_difference_error(len(complete)) * width,
+            effect_basis=(deviation(scores.values()),),
             details={**table.details, **details},
         )
 
@@ -562,8 +567,7 @@ class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
 
     def details(self, item: CaseItem[ScoreSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
         """Return the groups' mean scores, the spread of the scores, and example answers; see `score_details`."""
-        of_group = np.array([scores.columns[column][1] for column in scores.column])
-        groups = {group: scores.values[of_group == group] for group in scores.groups}
+        groups = _scores_of_groups(scores)
         means = dict(zip(scores.groups, scores.group_means(scores.means()).tolist(), strict=True))
 
         def pairing(answer: Answer) -> tuple[tuple[str, str], str]:
@@ -572,8 +576,17 @@ class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
 
         return score_details(item, answers, groups, means, pairing)
 
+    def effect_basis(self, scores: Scores, n: Mapping[str, int]) -> Sequence[float]:
+        """Return the standard deviation of the scores within groups."""
+        return (deviation(_scores_of_groups(scores).values()),)
+
     def compare(self, item: CaseItem[ScoreSettings], current: Answers, baseline: Answers) -> Comparison:
         """Return the change over the cases that are complete in both runs; see `CaseAudit.compare`."""
         runs = (scores_by_group(run, lambda answer: answer.labels["group"]) for run in (current, baseline))
         require_same_scale(item.labels[LABEL], *runs)
         return super().compare(item, current, baseline)
+
+
+def _scores_of_groups(scores: Scores) -> dict[str, Floats]:
+    of_group = np.array([scores.columns[column][1] for column in scores.column])
+    return {group: scores.values[of_group == group] for group in scores.groups}

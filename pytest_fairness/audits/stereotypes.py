@@ -188,6 +188,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             p_value=estimate.p_value,
             n=scored.n,
             missing=scored.missing,
+            evidence=replace(estimate.evidence, effect_basis=self.effect_basis(scores, scored.n)),
             details={
                 **estimate.details,
                 "cases": list(scores.cases),
@@ -195,6 +196,15 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
                 **self.details(item, answers, scores),
             },
         )
+
+    def effect_basis(self, scores: Scores, n: Mapping[str, int]) -> Sequence[float]:
+        """Return the numbers from which the effect size follows with the value; see `Evidence`.
+
+        Args:
+            scores: scores of the complete cases.
+            n: number of scored answers by group or case.
+        """
+        return ()
 
     def concerns(self, item: CaseItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return concerns if answers are repeated, or if many cases have too few answers for a group."""

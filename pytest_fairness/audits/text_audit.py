@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Self, TypeVar
 
@@ -36,6 +36,7 @@ from pytest_fairness.records import (
     Answers,
     Comparison,
     Concern,
+    Evidence,
     Finding,
     ItemResult,
     Json,
@@ -263,6 +264,10 @@ class DocumentValues(StratifiedValues, ABC):
     def details(self) -> Mapping[str, Json]:
         """Return the details of a measurement of these numbers."""
 
+    def effect_basis(self) -> Sequence[float]:
+        """Return the numbers from which the effect size follows with the value; see `Evidence`."""
+        return ()
+
     def change_details(self, baseline: Self) -> Mapping[str, Json]:
         """Return the details of a comparison with the values of the baseline's documents; by default, no details.
 
@@ -310,6 +315,7 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
             missing=groups.missing,
             details=values.details(),
             degrees_of_freedom=degrees,
+            evidence=Evidence(effect_basis=values.effect_basis()),
         )
 
     def concerns(self, item: TextItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
@@ -396,6 +402,7 @@ def gap_change(
     """
     current, baseline = gaps
     standard_error, degrees = error
+    either_side = direction_unknown(current + baseline, standard_error)
     reversal = Reversal.with_bonferroni(
         value=abs(current),
         p_value=resampling.p_value(null_absolute_changes, absolute_change, exact=False),
@@ -407,7 +414,8 @@ def gap_change(
         resampling.p_value(null, value, exact=False),
         degrees_of_freedom=degrees,
         reversal=reversal if current * baseline < 0 else None,
-        details={**(details or {}), "either_side": direction_unknown(current + baseline, standard_error)},
+        details={**(details or {}), "either_side": either_side},
+        evidence=Evidence(either_side=either_side),
     )
 
 
@@ -429,10 +437,7 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         value_range=(-1, 1),
         worst=1,
         charts={"shares": "shares"},
-        effect=cohens_h(
-            "both groups’ shares of refused or unreadable answers",
-            lambda measurement: list(measurement.details["shares"].values()),
-        ),
+        effect=cohens_h("both groups’ shares of refused or unreadable answers"),
     )
     version = 5
     with_copies = True
@@ -569,6 +574,7 @@ def gap_measurement(groups: Groups, unrecognised: Mapping[str, float] | None = N
     unrecognised, usable, unreadable = unrecognised or {}, groups.usable, groups.count(Status.UNREADABLE)
     unread = {name: unreadable[name] + round(unrecognised.get(name, 0.0) * usable[name]) for name in n}
     failed = groups.count(Status.CUT_OFF, Status.FAILED)
+    shares = {name: refused[name] / n[name] for name in (marked, unmarked)}
     return Measurement(
         value=refused[marked] / n[marked] - refused[unmarked] / n[unmarked],
         interval=intervals.newcombe(*table[0], *table[1], intervals.quantile(0.975)),
@@ -579,9 +585,10 @@ def gap_measurement(groups: Groups, unrecognised: Mapping[str, float] | None = N
         details={
             "refused": groups.count(*REFUSALS),
             "unreadable": unreadable,
-            "shares": {name: refused[name] / n[name] for name in (marked, unmarked)},
+            "shares": shares,
             **_refusal_model_details(groups),
         },
+        evidence=Evidence(effect_basis=tuple(shares.values())),
     )
 
 

@@ -35,7 +35,7 @@ from pytest_fairness.audits.text_samples import (
     WordCounts,
 )
 from pytest_fairness.probes.field_types import EMBEDDER, AuditSettings
-from pytest_fairness.records import Answers, Comparison, Concern, Json, Measurement
+from pytest_fairness.records import Answers, Comparison, Concern, Evidence, Json, Measurement
 from pytest_fairness.stats import resampling
 from pytest_fairness.stats.excess_divergence import mean_of_cuts
 from pytest_fairness.stats.intervals import Estimate, Separation, separation_change
@@ -99,8 +99,8 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
     @abstractmethod
     def explain(
         self, item: TextItem[SettingsT], groups: Groups, run: Relabelled[SampleT], words: SignedWords
-    ) -> Mapping[str, Json]:
-        """Return the details of a measurement of these groups.
+    ) -> tuple[Mapping[str, Json], Evidence]:
+        """Return the details of a measurement of these groups, and what decisions and the effect size need.
 
         Args:
             item: item that is measured.
@@ -125,6 +125,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         estimate = run.sample.estimate(run, resampling.generator(f"{item.seed}/error"))
         words, strengths = run.sample.word_strengths()
         signed = SignedWords(words, Usage.of(documents.words, documents.marked, words).signed(strengths))
+        details, evidence = self.explain(item, groups, run, signed)
         return Measurement(
             value=estimate.value,
             interval=estimate.interval,
@@ -132,7 +133,8 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
             p_value=run.p_value,
             n=groups.usable,
             missing=groups.missing,
-            details={**self.explain(item, groups, run, signed), **language_details(item.probe)},
+            details={**details, **language_details(item.probe)},
+            evidence=evidence,
         )
 
     def value(self, item: TextItem[SettingsT], answers: Answers) -> float:
@@ -239,10 +241,10 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
 
     def explain(
         self, item: TextItem[AuditSettings], groups: Groups, run: Relabelled[WordCounts], words: SignedWords
-    ) -> dict[str, Json]:
+    ) -> tuple[dict[str, Json], Evidence]:
         """Return details: divergence, its null distribution, each stratum's excess, the words that contribute most."""
         sample, plain, excess = run.sample, run.null[:, 0], run.excess
-        return {
+        details = {
             "bits": float(run.observed[0]),
             "null_mean": float(plain.mean()),
             "null_sd": float(plain.std(ddof=1)) if len(plain) > 1 else 0.0,
@@ -256,6 +258,7 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
             "tokens": dict(zip(groups.names, sample.tokens, strict=True)),
             "contributions": _strongest_contributions(words),
         }
+        return details, Evidence()
 
     def run_change(
         self, item: TextItem[AuditSettings], runs: Runs, random: np.random.Generator
@@ -355,14 +358,16 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
 
     def explain(
         self, item: TextItem[MmdSettings], groups: Groups, run: Relabelled[Vectors], words: SignedWords
-    ) -> dict[str, Json]:
+    ) -> tuple[dict[str, Json], Evidence]:
         """Return details: null standard deviation, variance, each stratum's discrepancy, strongest words."""
-        return {
+        variance = run.sample.variance()
+        details = {
             "null_sd": float(run.null.std()),
-            "variance": run.sample.variance(),
+            "variance": variance,
             "by_stratum": run.sample.within_strata(),
             **documents.strongest_words(*words, groups.probe.language),
         }
+        return details, Evidence(effect_basis=(variance,))
 
     def run_change(self, item: TextItem[MmdSettings], runs: Runs, random: np.random.Generator) -> RunChange[Vectors]:
         """Return the change of the squared discrepancy from the baseline to this run.
@@ -436,13 +441,14 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
 
     def explain(
         self, item: TextItem[SvmSettings], groups: Groups, run: Relabelled[Corpus], words: SignedWords
-    ) -> dict[str, Json]:
+    ) -> tuple[dict[str, Json], Evidence]:
         """Return details: d', accuracy as publications report it, null distribution, strongest words."""
         null, separation, limit = run.null[:, 0], run.sample.separation_of(run), item.settings.limit
-        return {
+        bounds = None if limit is None else separation.bounds(limit, item.alpha, item.beta)
+        details = {
             "d_prime": separation.d_prime,
             "d_prime_error": separation.standard_error,
-            **({} if limit is None else {"bounds": separation.bounds(limit, item.alpha, item.beta)}),
+            **({} if bounds is None else {"bounds": bounds}),
             **text_samples.published_accuracy(run.sample, int(run.random.integers(2**31))),
             "null_mean": float(null.mean()),
             "null_sd": float(null.std()),
@@ -450,6 +456,7 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
             "different_answers": run.sample.fewest_different,
             **documents.strongest_words(*words, groups.probe.language),
         }
+        return details, Evidence(bounds=None if bounds is None else (bounds["lower"], bounds["upper"]))
 
     def run_change(self, item: TextItem[SvmSettings], runs: Runs, random: np.random.Generator) -> RunChange[Corpus]:
         """Return the change of d' after the runs are cut to equal size, on the scale of `separation_change`."""

@@ -23,6 +23,7 @@ from pytest_fairness.records import (
     Answers,
     Comparison,
     Concern,
+    Evidence,
     Json,
     Measurement,
     Pair,
@@ -63,6 +64,7 @@ class UnitTable:
         step: change of the value if one answer of one unit changes. The step is 0 if an answer has more than two
             outcomes, so that the value can change by any amount.
         least_error: standard error to use if the rows of all units are equal; see `Sample`.
+        effect_basis: see `Evidence`.
     """
 
     units: tuple[str, ...]
@@ -73,6 +75,7 @@ class UnitTable:
     details: Mapping[str, Json] = field(default_factory=dict)
     step: float = 0.0
     least_error: float = 0.0
+    effect_basis: Sequence[float] = ()
 
     @property
     def complete(self) -> NDArray[np.bool_]:
@@ -303,6 +306,10 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         """Return the attributes whose combined values are the item's groups; `None` for fewer than two attributes."""
         return None
 
+    def effect_basis(self, table: UnitTable) -> Sequence[float]:
+        """Return the numbers from which the effect size follows with the value; see `Evidence`."""
+        return table.effect_basis
+
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
         """Return further details of the measurement, computed from the whole table; `random` is for resampling."""
         return {}
@@ -353,6 +360,12 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             },
             degrees_of_freedom=statistic.degrees_of_freedom(sample.rows),
             pairs=pairs,
+            evidence=Evidence(
+                units=int(table.complete.sum()),
+                observations=len(observed.units) if clusters else None,
+                bounds=bounds,
+                effect_basis=tuple(self.effect_basis(table)),
+            ),
         )
 
     def concerns(self, item: AuditItem[ProbeT, SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
@@ -433,6 +446,17 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
             else _reversal(change.side_change, statistic.group_names(current_table.columns)),
             pairs=pairs,
             pair=pair,
+            evidence=Evidence(
+                units=len(names),
+                observations=len(observed[0]) if clusters else None,
+                step=current_table.step * len(names) / len(observed[0]),
+                other_change=(change.growth, change.growth_error)
+                if pairs
+                else (change.signed_change, change.signed_change_error)
+                if statistic.compares_several_pairs
+                else None,
+                either_side=change.direction_unknown,
+            ),
             details={
                 f"compared_{self.counted}": len(names),
                 **({"observations": len(observed[0])} if clusters else {}),
@@ -538,6 +562,7 @@ def comparison(
     reversal: Reversal | None = None,
     pairs: Sequence[Pair] = (),
     pair: Pair | None = None,
+    evidence: Evidence | None = None,
     details: Mapping[str, Json],
 ) -> Comparison:
     """Return the comparison of two runs, with the confidence interval of the change; see `Comparison`."""
@@ -550,6 +575,7 @@ def comparison(
         reversal=reversal,
         pairs=pairs,
         pair=pair,
+        evidence=evidence or Evidence(),
         details=details,
     )
 

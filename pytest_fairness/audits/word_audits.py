@@ -31,6 +31,7 @@ from pytest_fairness.audits.info import (
     AuditInfo,
     Direction,
     cohens_d_of_error,
+    cohens_h_of_shares,
     details_of,
     plain_words,
 )
@@ -63,7 +64,7 @@ from pytest_fairness.probes.field_types import (
     probe_source,
 )
 from pytest_fairness.probes.generation import GenerationProbe
-from pytest_fairness.records import Answers, Comparison, Concern, ItemResult, Json, Measurement
+from pytest_fairness.records import Answers, Comparison, Concern, Evidence, ItemResult, Json, Measurement
 from pytest_fairness.stats import resampling
 from pytest_fairness.stats.resampling import Floats
 from pytest_fairness.stats.strata import odds_ratio
@@ -125,14 +126,24 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         n = {name: count for each in groups for name, count in each.usable.items()}
         missing = {name: count for each in groups for name, count in each.missing.items()}
         value, p_value = float(len(significant_words(details))), max(test.p_value for test in tests)
-        return Measurement(value, None, None, p_value, n=n, missing=missing, details=details)
+        shares = [word["texts"] for word in details["words"] if word["significant"]]
+        evidence = Evidence(
+            smallest_share=details["smallest_share"],
+            needed_documents=tuple(details["documents_needed"]),
+            effect_basis=tuple(cohens_h_of_shares(each["marked"], each["unmarked"]) for each in shares),
+        )
+        return Measurement(value, None, None, p_value, n=n, missing=missing, details=details, evidence=evidence)
 
     def compare(self, item: TextItem[MarkedWordsSettings], current: Answers, baseline: Answers) -> Comparison:
         """Return the number of words that became more typical of a group, significantly and by at least `min_share`."""
         groups, before = documents.groups_by_axis(item, current), documents.groups_by_axis(item, baseline)
         tests = growth_tests(groups, before, item.alpha, f"{item.seed}/compare")
         details = growth_details(tests, documents.names_of(groups), item.settings.min_share)
-        return Comparison(float(len(details["grown"])), p_value=max(test.p_value for test in tests), details=details)
+        evidence = Evidence(
+            smallest_share=details["smallest_share"], needed_documents=tuple(details["documents_to_stand_out"])
+        )
+        p_value = max(test.p_value for test in tests)
+        return Comparison(float(len(details["grown"])), p_value=p_value, details=details, evidence=evidence)
 
     def unread_worsening(
         self,

@@ -211,15 +211,14 @@ def _comparison_text(
         if comparison.same_answers:
             text += " (compared with itself: the answers are those of the baseline)"
         if not comparison.from_answers:
-            reason = comparison.details.get("answers_not_compared", "the baseline's answers are absent")
+            reason = comparison.not_compared or "the baseline's answers are absent"
             text += f" (only the stored value is compared: {reason})"
     if item.settings.limit is not None:
         text += f", limit {significant(item.settings.limit)}"
-    placebo = measurement.details.get("placebo", {})
-    if "error" in placebo:
-        text += f", no placebo value ({placebo['error']})"
-    elif placebo:
-        text += f", placebo {significant(placebo['value'])}"
+    if isinstance(measurement.placebo, str):
+        text += f", no placebo value ({measurement.placebo})"
+    elif measurement.placebo is not None:
+        text += f", placebo {significant(measurement.placebo)}"
     return text
 
 

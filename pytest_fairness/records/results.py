@@ -298,6 +298,48 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
+class Evidence:
+    """Numbers that decisions and effect sizes need beside value, standard error and p-value.
+
+    Attributes:
+        units: number of measured or, in a comparison, of compared units such as records; `None` for trials.
+        observations: number of independent observations if equal prompts share answers, so that they are fewer than the
+            units; else `None`.
+        step: change of the value if one answer of one unit changes; 0 if the value can change by any amount.
+        bounds: one-sided bounds of the loss, the lower at the item's alpha and the upper at its beta; `None` to compute
+            them from the standard error.
+        effective_size: size of the sample whose share is the value, for bounds by Wilson's interval; `None` for others.
+        smallest_share: smallest share of one group's texts in which the run detects a new word; `None` without words.
+        needed_documents: number of a group's texts that must contain a new word for it to be significant (`None` if all
+            are too few), and number of these texts; `None` without words.
+        other_change: a second estimate of a change with its standard error, of which neither must exclude a pass; see
+            `audits.rules`. `None` if there is only one.
+        either_side: whether the direction of a gap is unknown, so that a pass must exclude a worsening on both sides.
+        effect_basis: numbers from which, with the value, the effect size follows: the compared shares, or the standard
+            deviations within groups.
+    """
+
+    units: int | None = None
+    observations: int | None = None
+    step: float = 0.0
+    bounds: Interval | None = None
+    effective_size: float | None = None
+    smallest_share: float | None = None
+    needed_documents: tuple[int | None, int] | None = None
+    other_change: tuple[float, float] | None = None
+    either_side: bool = False
+    effect_basis: Sequence[float] = ()
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Self:
+        """Return the numbers from JSON data: the fields by name."""
+        known: dict[str, Json] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+        }
+        return cls(**known)
+
+
+@dataclass(frozen=True, slots=True)
 class Measurement:
     """Measurement of one item in one run.
 
@@ -312,6 +354,8 @@ class Measurement:
         details: further results that reports show, as plain JSON.
         pairs: comparisons of each two groups, if the audit tests each pair by itself.
         concerns: reasons to doubt the measurement; see `audits.answer_checks.checks`.
+        evidence: further numbers that decisions and the effect size need.
+        placebo: value of the placebo swap, or why it was not measured; `None` without a placebo.
     """
 
     value: float
@@ -324,6 +368,8 @@ class Measurement:
     concerns: Sequence[Concern] = ()
     degrees_of_freedom: float | None = None
     pairs: Sequence[Pair] = ()
+    evidence: Evidence = Evidence()
+    placebo: float | str | None = None
 
     @property
     def judgeable(self) -> bool:
@@ -336,6 +382,7 @@ class Measurement:
             **fields_of(self),
             "concerns": [fields_of(concern) for concern in self.concerns],
             "pairs": [pair.to_json() for pair in self.pairs],
+            "evidence": fields_of(self.evidence),
         }
 
     @classmethod
@@ -343,7 +390,7 @@ class Measurement:
         """Return the measurement from JSON data that `to_json` returned."""
         concerns = tuple(Concern(**concern) for concern in data["concerns"])
         known = {**data, **_numbers(data), "interval": _interval(data["interval"]), "concerns": concerns}
-        return cls(**{**known, "pairs": _pairs(data)})
+        return cls(**{**known, "pairs": _pairs(data), "evidence": Evidence.from_json(data["evidence"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,6 +448,8 @@ class Comparison:
         pair: the one of `pairs` that `value`, its error and its p-value are about: the groups that differ most in both
             runs together or, if another gap grew significantly beyond the tolerance, the surest of these.
         shared_changes: large changes of the answers that all groups share, which the value does not show.
+        evidence: further numbers that decisions need.
+        not_compared: why only stored values were compared, if that is known.
     """
 
     value: float
@@ -415,6 +464,8 @@ class Comparison:
     same_answers: bool = False
     pair: Pair | None = None
     shared_changes: Sequence[SharedChange] = ()
+    evidence: Evidence = Evidence()
+    not_compared: str = ""
 
     def to_json(self) -> dict[str, Json]:
         """Return the comparison as plain JSON, from which `from_json` makes an equal comparison."""
@@ -424,6 +475,7 @@ class Comparison:
             "shared_changes": [fields_of(change) for change in self.shared_changes],
             "pairs": [pair.to_json() for pair in self.pairs],
             "pair": self.pair and self.pair.to_json(),
+            "evidence": fields_of(self.evidence),
         }
 
     @classmethod
@@ -434,7 +486,7 @@ class Comparison:
         known = {**data, **_numbers(data), "interval": _interval(data["interval"]), "reversal": reversal}
         known["shared_changes"] = shared
         pair = data["pair"] and Pair.from_json(data["pair"])
-        return cls(**{**known, "pairs": _pairs(data), "pair": pair})
+        return cls(**{**known, "pairs": _pairs(data), "pair": pair, "evidence": Evidence.from_json(data["evidence"])})
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,7 @@ def _unit_count(measured: ItemMeasurement) -> int | None:
         return None
     if item.audit.counted == "trials":
         return item.trial_count
-    return int(measured.measurement.details[item.audit.counted])
+    return measured.measurement.evidence.units
 
 
 def error_result(item: ProbeItem, error: BaseException, nodeid: str) -> ItemResult:
@@ -463,7 +463,7 @@ class Baselines:
             found = by_value()
             pattern = None if answers_path.exists() else ignoring_pattern(answers_path)
             why = f"{answers_path.name} is absent, as git ignores it ({pattern})"
-            return replace(found, details={"answers_not_compared": why}) if pattern else found
+            return _by_value(found, why) if pattern else found
 
         key = self._measurer.key("compare", item, measured.answers, answers)
         if (kept := self._measurer.kept(key, Comparison.from_json)) is not None:
@@ -477,13 +477,17 @@ class Baselines:
             counted = (measured.counted_answers, item.audit.counted_answers(item, answers))
             return self._measurer.keep(key, replace(found, shared_changes=shared_changes(item, *counted)))
         except NotMeasurable as error:
-            found = by_value()
-            return replace(found, details={**found.details, "answers_not_compared": str(error).rstrip(".")})
+            return _by_value(by_value(), str(error).rstrip("."))
 
     def _answers(self, item: ProbeItem, rows: Iterable[Row]) -> list[Answer]:
         if item.probe is not self._probe:
             self._probe, self._answer = item.probe, Recent(partial(answer_from, probe=item.probe), KEPT_ANSWERS)
         return list(map(self._answer, item.select_own(rows)))
+
+
+def _by_value(found: Comparison, why: str) -> Comparison:
+    """Return the comparison of stored values, with the reason why the answers were not compared."""
+    return replace(found, not_compared=why, details={"answers_not_compared": why})
 
 
 def _without_change(comparison: Comparison) -> Comparison:

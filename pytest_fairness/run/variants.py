@@ -326,16 +326,19 @@ def with_placebo(measurer: Measurer, measured: ItemMeasurement, target: Target |
     if placebo is None or target is None:
         return measured
     concerns = list(measurement.concerns)
+    value: float | str
     try:
         found = measurer.measure(placebo, target).measurement
     except FairnessError as error:
-        result: dict[str, Json] = {"error": on_one_line(error).rstrip(".")}
+        value = on_one_line(error).rstrip(".")
+        result: dict[str, Json] = {"error": value}
     else:
+        value = found.value
         result = {name: value for name, value in found.to_json().items() if name in KEPT}
         if (concern := concern_of(item, measurement, found)) is not None:
             concerns.append(concern)
     details = {**measurement.details, "placebo": result}
-    return replace(measured, measurement=replace(measurement, details=details, concerns=concerns))
+    return replace(measured, measurement=replace(measurement, details=details, concerns=concerns, placebo=value))
 
 
 def concern_of(item: ProbeItem, measurement: Measurement, placebo: Measurement) -> Concern | None:

@@ -13,7 +13,7 @@ from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.field_types import AuditSettings
-from pytest_fairness.records import Comparison, Measurement
+from pytest_fairness.records import Comparison, Evidence, Measurement
 from pytest_fairness.run import ProbeItem, items_of
 from pytest_fairness.stats import resampling
 from tests.support import corpora
@@ -189,7 +189,7 @@ def test_a_pass_excludes_a_word_new_in_twice_the_share_that_counts() -> None:
 
     def passes(documents: int, beta: float, needed: int | None = 8, *, from_answers: bool = True) -> bool:
         comparison = Comparison(
-            0.0, None, None, 0.5, from_answers=from_answers, details={"documents_to_stand_out": [needed, documents]}
+            0.0, None, None, 0.5, from_answers=from_answers, evidence=Evidence(needed_documents=(needed, documents))
         )
         item = AuditItem(corpora.PROBE, "marked_words", None, {}, audit.settings_model(), beta=beta)
         return audit.rule.judge_change(audit, item, comparison, 0, 0).outcome == "within"

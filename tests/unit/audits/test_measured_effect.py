@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.info import Direction, cohens_g, cohens_h
-from pytest_fairness.records import Concern, Effect, Measurement, Size
+from pytest_fairness.records import Concern, Effect, Evidence, Measurement, Size
 from pytest_fairness.run.items import effect_of
 
-SHARES = cohens_h("both shares", lambda measurement: measurement.details["shares"])
+SHARES = cohens_h("both shares")
 HALF = cohens_g("share − 1/2", scale=1.0, no_effect=0.5)
 
 
 def measured(value: float, error: float | None = 0.01, p_value: float | None = 0.001, **more: Any) -> Measurement:
     interval = None if error is None else (value - 1.96 * error, value + 1.96 * error)
-    details = {"shares": [0.5 + value / 2, 0.5 - value / 2]}
-    given_ = {"n": {"woman": 50, "man": 50}, "missing": {}, "details": details, **more}
+    evidence = Evidence(effect_basis=(0.5 + value / 2, 0.5 - value / 2))
+    given_ = {"n": {"woman": 50, "man": 50}, "missing": {}, "evidence": evidence, **more}
     return Measurement(value=value, interval=interval, standard_error=error, p_value=p_value, **given_)
 
 
@@ -101,14 +101,14 @@ def test_a_one_sided_test_does_not_hide_a_difference_to_the_other_side() -> None
 
 def test_an_infinite_effect_is_large_and_null_in_json() -> None:
     info = registry.get("recommendation", "snsr").info
-    flat = measured(0.4, details={"similarity": {"old": {"sd": 0.0}, "young": {"sd": 0.0}}})
+    flat = measured(0.4, evidence=Evidence(effect_basis=(0.0, 0.0)))
     found = effect_of(info.effect, Direction.LOWER.loss, flat, None)
     assert found is not None
     assert (found.size, found.value, found.to_json()["value"]) == (Size.LARGE, math.inf, None)
 
 
 def test_an_audit_that_compares_no_groups_has_no_effect_size() -> None:
-    single = measured(1.2, details={"entropy_by_value": {"neutral": {"sd": 0.3}}})
+    single = measured(1.2, evidence=Evidence(effect_basis=(0.3,)))
     known = registry.get("recommendation", "uncertainty").info.effect
     assert effect_of(known, Direction.LOWER.loss, single, None) is None
     assert registry.get("recommendation", "robustness").info.effect is None

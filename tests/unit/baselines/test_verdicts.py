@@ -102,7 +102,7 @@ def test_a_comparison_of_values_says_why_answers_are_not_compared() -> None:
         ).reason
 
     assert "(only the stored value is compared: the baseline's answers are absent)" in reason(comparison)
-    few = replace(comparison, details={"answers_not_compared": "only 3 records are usable"})
+    few = replace(comparison, not_compared="only 3 records are usable")
     assert "(only the stored value is compared: only 3 records are usable)" in reason(few)
 
 

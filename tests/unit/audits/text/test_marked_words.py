@@ -17,7 +17,7 @@ from pytest_fairness.audits.words import MarkedWordsSettings
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probes.generation import GenerationProbe
-from pytest_fairness.records import Answer, Comparison, Status, Verdict
+from pytest_fairness.records import Answer, Comparison, Evidence, Status, Verdict
 from pytest_fairness.stats.words import z_scores
 from tests.support import corpora
 from tests.support.oracles import vector
@@ -148,8 +148,8 @@ def test_a_larger_baseline_shows_more() -> None:
 
 def test_a_decision_takes_a_paired_run_that_is_large_enough() -> None:
     def outcome(value: float, needed: int | None, *, from_answers: bool = True) -> str:
-        details = {"documents_to_stand_out": [needed, 60]}
-        comparison = Comparison(value, None, None, None, from_answers=from_answers, details=details)
+        evidence = Evidence(needed_documents=(needed, 60))
+        comparison = Comparison(value, None, None, None, from_answers=from_answers, evidence=evidence)
         return AUDIT.rule.judge_change(AUDIT, item(), comparison, 0, value).outcome
 
     assert outcome(0, 7) == "within"
@@ -160,7 +160,7 @@ def test_a_decision_takes_a_paired_run_that_is_large_enough() -> None:
     measured = AUDIT.measure(item(), run(15))
     assert AUDIT.rule.judge_value(AUDIT, item(), measured, 0, 0).outcome == "within"
     assert AUDIT.rule.judge_value(AUDIT, item(), replace(measured, value=1), 0, 0).outcome == "beyond"
-    unseen = replace(measured, details={**measured.details, "smallest_share": 0.9})
+    unseen = replace(measured, evidence=replace(measured.evidence, smallest_share=0.9))
     assert AUDIT.rule.judge_value(AUDIT, item(), unseen, 0, 0).outcome == "unclear"
     assert AUDIT.rule.judge_value(AUDIT, replace(item(), final_analysis=False), measured, 0, 0).outcome == "unclear"
 
