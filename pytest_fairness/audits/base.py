@@ -17,6 +17,8 @@ from pytest_fairness.records import (
     Answers,
     Comparison,
     Concern,
+    Contributor,
+    Explanation,
     Finding,
     ItemResult,
     Json,
@@ -188,76 +190,7 @@ class DecisionRule(ABC):
         """
 
 
-class Explanation(ABC, Generic[ProbeT, SettingsT]):
-    """Methods by which an audit explains a measurement in reports: phrases, contributors, examples, tables of words.
-
-    Class attributes:
-        phrase: template for the phrase that `describe` returns by default.
-        change_phrase: template for the phrase that `describe_change` returns by default for a changed value.
-    """
-
-    info: ClassVar[AuditInfo]
-    phrase: ClassVar[str] = "{value:.3g} {unit}"
-    change_phrase: ClassVar[str] = "{change}"
-
-    def describe(self, measurement: Measurement) -> str:
-        """Return a phrase that states the value; the phrase becomes part of the verdict's reason."""
-        return self.phrase.format(value=measurement.value, unit=self.info.unit).rstrip()
-
-    def describe_change(self, comparison: Comparison) -> str:
-        """Return a phrase that states the change; the phrase becomes part of the verdict's reason."""
-        if not comparison.value:
-            return "unchanged"
-        by = significant(abs(comparison.value))
-        change = f"{'worse' if comparison.value > 0 else 'better'} by {by}"
-        if comparison.reversal is not None:
-            change = f"the gap changed by {by}, and now favours the other group"
-        return self.change_phrase.format(change=change)
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words, groups or records that contribute most to the value or to its change, strongest first."""
-        return []
-
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return a number for each part of the value (word, group or record); baselines store these numbers."""
-        return {}
-
-    def word_rows(self, item: AuditItem[ProbeT, SettingsT], answers: Answers, details: Mapping[str, Json]) -> WordRows:
-        """Return a row for each word of the answers, for the exported word table.
-
-        Args:
-            item: item that was measured.
-            answers: as in `measure`.
-            details: details of the item's measurement.
-
-        Raises:
-            NotMeasurable: there are too few usable answers.
-        """
-        return []
-
-    def finding(self, result: ItemResult) -> Finding:
-        """Return a description of the bias in a failed item, and a system prompt that counters it; for reports."""
-        axis = axis_of(result)
-        return Finding(
-            f"Answers depend on {axis}.", f"Treat everybody alike: {axis} must make no difference to your answer."
-        )
-
-    def examples(
-        self, item: AuditItem[ProbeT, SettingsT], measurement: Measurement, answers: Answers
-    ) -> list[list[Example]]:
-        """Return lists of example answers; reports show the answers of each list side by side.
-
-        The most typical list comes first. Each answer has the name of its group.
-
-        Args:
-            item: item that was measured.
-            measurement: measurement of the answers.
-            answers: as in `measure`.
-        """
-        return []
-
-
-class Audit(Explanation[ProbeT, SettingsT]):
+class Audit(ABC, Generic[ProbeT, SettingsT]):
     """One audit method: which items it creates for a probe, which answers they need, and how the answers are measured.
 
     Measuring and comparing are pure functions: the same probe, answers and alpha give the same numbers on every
@@ -276,8 +209,13 @@ class Audit(Explanation[ProbeT, SettingsT]):
         closed_answers: whether prompts ask to choose one of a few answers, so that equal answers are normal.
         compares_sides: whether the value is the size of a gap between groups, which does not say who is ahead; see
             `tells_side`.
+        phrase: template of the phrase that states the value, unless `explanation` has another one.
+        change_phrase: template of the phrase that states a change, unless `explanation_of_change` has another one.
     """
 
+    info: ClassVar[AuditInfo]
+    phrase: ClassVar[str] = "{value:.3g} {unit}"
+    change_phrase: ClassVar[str] = "{change}"
     rule: ClassVar[DecisionRule]
     kind: ClassVar[str]
     version: ClassVar[int]
@@ -347,6 +285,60 @@ class Audit(Explanation[ProbeT, SettingsT]):
             NotMeasurable: there are too few usable answers.
         """
         return self.measure(item, answers).value
+
+    def explanation(self, item: AuditItem[ProbeT, SettingsT], measurement: Measurement) -> Explanation:
+        """Return the value in words, what contributes to it (the strongest first), and what baselines store of it.
+
+        It is made once, when the item was measured, and kept in the measurement.
+        """
+        return Explanation(self.phrase.format(value=measurement.value, unit=self.info.unit).rstrip())
+
+    def explanation_of_change(self, item: AuditItem[ProbeT, SettingsT], comparison: Comparison) -> Explanation:
+        """Return what contributes to a change and, if `change_phrase` does not do, the change in words.
+
+        It is made once, when the runs were compared, and kept in the comparison; by default, `compare` made it.
+        """
+        return comparison.explanation
+
+    def contributors(self, measurement: Measurement, comparison: Comparison | None) -> Sequence[Contributor]:
+        """Return what contributes most to the change, if the item became worse; otherwise, to the value."""
+        if comparison is not None and comparison.value > 0 and (moved := comparison.explanation.contributors):
+            return moved
+        return measurement.explanation.contributors
+
+    def finding(self, result: ItemResult) -> Finding:
+        """Return a description of the bias in a failed item, and a system prompt that counters it; for reports."""
+        axis = axis_of(result)
+        return Finding(
+            f"Answers depend on {axis}.", f"Treat everybody alike: {axis} must make no difference to your answer."
+        )
+
+    def examples(
+        self, item: AuditItem[ProbeT, SettingsT], measurement: Measurement, answers: Answers
+    ) -> list[list[Example]]:
+        """Return lists of example answers; reports show the answers of each list side by side.
+
+        The most typical list comes first. Each answer has the name of its group. Only for items that show examples.
+
+        Args:
+            item: item that was measured.
+            measurement: measurement of the answers.
+            answers: as in `measure`.
+        """
+        return []
+
+    def word_rows(self, item: AuditItem[ProbeT, SettingsT], answers: Answers, details: Mapping[str, Json]) -> WordRows:
+        """Return a row for each word of the answers, for the exported word table.
+
+        Args:
+            item: item that was measured.
+            answers: as in `measure`.
+            details: details of the item's measurement.
+
+        Raises:
+            NotMeasurable: there are too few usable answers.
+        """
+        return []
 
     def concerns(self, item: AuditItem[ProbeT, SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return this audit's own reasons to doubt the measurement; `answer_checks` has those common to all audits.

@@ -445,12 +445,14 @@ def mean_change(runs: PooledScores, added: float | None, seed: str) -> Compariso
     null = swapped[0].mean(axis=-1) - swapped[1].mean(axis=-1)
     columns = len(runs.current.columns)
     error, degrees = runs.error(np.full(columns, 1 / columns))
+    moved = _means_of_both_runs(runs.current.cases, runs.current.means(), runs.baseline.means())
     return comparison(
         value,
         standard_error=error or math.hypot(*(run.mean_error(added) for run in (runs.current, runs.baseline))),
         p_value=resampling.p_value(null[~np.isnan(null)], value, exact=False),
         degrees_of_freedom=degrees,
-        details={"moved": _means_of_both_runs(runs.current.cases, runs.current.means(), runs.baseline.means())},
+        details={"moved": [part._asdict() for part in moved]},
+        contributors=_worst(moved),
     )
 
 
@@ -482,7 +484,7 @@ def gap_change(runs: PooledScores, added: float | None, seed: str) -> Comparison
     value = float(np.nanmean(size(drawn[0]) - size(drawn[1])))
     null = size(swapped[0]) - size(swapped[1])
     groups = runs.current.groups
-    means = [run.group_means(run.means()) for run in (runs.current, runs.baseline)]
+    moved = _means_of_both_runs(groups, *(run.group_means(run.means()) for run in (runs.current, runs.baseline)))
     along = float((current - baseline) @ gradient), signed_error or error
     either_side = gaps.direction_unknown(2 * float(measure.size(pattern)), along[1])
     return comparison(
@@ -491,12 +493,13 @@ def gap_change(runs: PooledScores, added: float | None, seed: str) -> Comparison
         p_value=resampling.p_value(null[~np.isnan(null)], value, exact=False),
         degrees_of_freedom=degrees,
         details={
-            "moved": _means_of_both_runs(groups, *means),
+            "moved": [part._asdict() for part in moved],
             "along_pattern": list(along),
             "either_side": either_side,
         },
         evidence=Evidence(other_change=along, either_side=either_side),
         reversal=_reversal(groups, current, baseline, swapped[0] - swapped[1]),
+        contributors=_worst(moved),
     )
 
 
@@ -520,9 +523,23 @@ def _reversal(groups: Sequence[str], current: Floats, baseline: Floats, swapped:
     return group_reversal(groups[high], groups[low], present, earlier, p_value)
 
 
-def _means_of_both_runs(names: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
+class Moved(NamedTuple):
+    """Group or case with its mean score in this run and in the baseline."""
+
+    name: str
+    now: float
+    then: float
+
+
+def _worst(moved: Sequence[Moved]) -> list[str]:
+    """Return at most three of the means that became worse; if none did, of those that changed most."""
+    worse = [part for part in moved if part.now > part.then] or moved
+    return [f"{part.name} {part.then:.2f} to {part.now:.2f}" for part in worse[:3]]
+
+
+def _means_of_both_runs(names: Sequence[str], current: Floats, baseline: Floats) -> list[Moved]:
     """Return each name with its mean in both runs; the name with the largest change comes first."""
     order = sorted(
         range(len(names)), key=lambda place: (-round(abs(float(current[place] - baseline[place])), 12), place)
     )
-    return [{"name": names[place], "now": float(current[place]), "then": float(baseline[place])} for place in order]
+    return [Moved(names[place], float(current[place]), float(baseline[place])) for place in order]

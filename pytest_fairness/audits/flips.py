@@ -28,7 +28,7 @@ from pytest_fairness.audits.unit_audit import UnitTable, complete_rows
 from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probes.counterfactual import AGAIN, FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.probes.counterfactual_records import Flip
-from pytest_fairness.records import Answer, Answers, Concern, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Concern, Explanation, Json, Measurement
 from pytest_fairness.stats import intervals, resampling
 from pytest_fairness.stats.resampling import Floats
 from pytest_fairness.stats.unit_statistics import SignedShareGap
@@ -160,19 +160,19 @@ class FlipRate(RecordAudit[DecisionSettings]):
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
-    ) -> dict[str, Json]:
+    ) -> tuple[dict[str, Json], Sequence[str]]:
         """Return details: each run's shares of changed answers, and records with more changes than in the baseline."""
         return record_decisions.changed_columns_and_records(
             table, units, current, baseline, current[:, 0] - baseline[:, 0]
         )
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return a phrase with the value, and the shares of answers that change with a flip and on repetition."""
-        details = measurement.details
-        floor = details["floor"]
-        again = "; no prompt was repeated" if floor is None else f", {floor:.1%} when the prompt is repeated"
-        shares = f"{details['share']:.1%} of answers about {details['records']} records change with a flip{again}"
-        return f"flip rate {measurement.value:.3g} ({shares})"
+    def explanation(self, item: RecordItem[DecisionSettings], measurement: Measurement) -> Explanation:
+        """Return the value with the shares of answers that change with a flip and on repetition."""
+        details, evidence = measurement.details, measurement.evidence
+        share, floor = evidence.effect_basis
+        again = "; no prompt was repeated" if details["floor"] is None else f", {floor:.1%} when the prompt is repeated"
+        shares = f"{share:.1%} of answers about {evidence.units} records change with a flip{again}"
+        return replace(super().explanation(item, measurement), phrase=f"flip rate {measurement.value:.3g} ({shares})")
 
     def examples(
         self, item: RecordItem[DecisionSettings], measurement: Measurement, answers: Answers
@@ -494,12 +494,14 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
             "n01": int((rows[:, first] < rows[:, second]).sum()),
         }
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return the value and the two shares as a phrase."""
-        details = measurement.details
+    def explanation(self, item: RecordItem[DecisionSettings], measurement: Measurement) -> Explanation:
+        """Return the value with the two shares."""
+        names, details = item.probe.flips[item.labels["attribute"]].values, measurement.details
+        shares = dict(zip(names, measurement.evidence.effect_basis, strict=True))
         first, second = details["values"]
-        share = {value: f"{details['positive_share'][value]['mean']:.1%}" for value in details["values"]}
-        return (
-            f"difference {measurement.value:.3g} (of the same {details['records']} records, {share[first]} get "
-            f"{details['positive']!r} if shown as {first} and {share[second]} if shown as {second})"
+        return replace(
+            super().explanation(item, measurement),
+            phrase=f"difference {measurement.value:.3g} (of the same {measurement.evidence.units} records, "
+            f"{shares[first]:.1%} get {item.probe.positive!r} if shown as {first} and {shares[second]:.1%} if shown "
+            f"as {second})",
         )

@@ -25,8 +25,8 @@ from pytest_fairness.records import (
     REFUSALS,
     Answer,
     Answers,
-    Comparison,
     Concern,
+    Explanation,
     Finding,
     ItemResult,
     Json,
@@ -168,29 +168,29 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
-    ) -> dict[str, Json]:
+    ) -> tuple[dict[str, Json], Sequence[str]]:
         """Return details: each attribute value's mean in both runs, and the entities that changed most."""
-        return {
-            "moved": list_tables.changed_values(table.columns, current, baseline),
-            "moved_entities": list_tables.changed_entities(units, current, baseline),
-        }
+        values = list_tables.changed_values(table.columns, current, baseline)
+        entities = list_tables.changed_entities(units, current, baseline)
+        first, now, then = values[0]
+        return (
+            {
+                "moved": [{"value": name, "now": now, "then": then} for name, now, then in values],
+                "moved_entities": [{"entity": name, "change": change} for name, change in entities],
+            },
+            [
+                f"{'mean' if len(values) == 1 else first} {then:.2f} to {now:.2f}",
+                *(name for name, _ in entities[:3]),
+            ],
+        )
 
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the mean of each attribute value."""
-        return {value: summary["mean"] for value, summary in measurement.details[self.quantity].items()}
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the attribute value and the entities that changed most, if the audit's value became worse.
-
-        Otherwise, return the most disadvantaged attribute value, if there is one.
-        """
-        if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
-            first = moved[0]
-            name = "mean" if len(moved) == 1 else first["value"]
-            values = [f"{name} {first['then']:.2f} to {first['now']:.2f}"]
-            return [*values, *(str(part["entity"]) for part in comparison.details["moved_entities"][:3])]
+    def explanation(self, item: ListItem[SettingsT], measurement: Measurement) -> Explanation:
+        """Return the mean of each attribute value, and the most disadvantaged value if there is one."""
         worst = measurement.details.get("worst")
-        return [f"{worst['value']} (p = {worst['p_value']:.2g})"] if worst else []
+        return Explanation.of(
+            names=[f"{worst['value']} (p = {worst['p_value']:.2g})"] if worst else (),
+            contributions={value: part["mean"] for value, part in measurement.details[self.quantity].items()},
+        )
 
     def finding(self, result: ItemResult) -> Finding:
         """Return the finding that names the most disadvantaged attribute value; see `Audit.finding`."""

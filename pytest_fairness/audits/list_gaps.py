@@ -19,7 +19,7 @@ from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable, ProbeError
 from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.probes.recommendation import RecommendationProbe
-from pytest_fairness.records import MISSING, REFUSALS, Answers, Json, Measurement, Status
+from pytest_fairness.records import MISSING, REFUSALS, Answers, Explanation, Json, Measurement, Status
 from pytest_fairness.stats import intervals, ranked_lists
 from pytest_fairness.stats.gaps import evenness, value_range, value_sd
 from pytest_fairness.stats.resampling import Floats
@@ -85,9 +85,12 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
             item.probe, item.settings, answers, attribute, list_audit.values_of(item.probe, attribute)
         )
 
-    def describe(self, measurement: Measurement) -> str:
+    def explanation(self, item: ListItem[SettingsT], measurement: Measurement) -> Explanation:
         """Return the value, and the lowest and highest similarity, as a phrase."""
-        return f"{self.info.name.upper()} {measurement.value:.3g} ({list_audit.similarity_phrase(measurement.details)})"
+        phrase = (
+            f"{self.info.name.upper()} {measurement.value:.3g} ({list_audit.similarity_phrase(measurement.details)})"
+        )
+        return replace(super().explanation(item, measurement), phrase=phrase)
 
 
 class Snsr(_Sensitivity[SimilaritySettings]):
@@ -334,10 +337,11 @@ class Quality(ValueGapAudit[QualitySettings]):
             },
         )
 
-    def describe(self, measurement: Measurement) -> str:
+    def explanation(self, item: ListItem[QualitySettings], measurement: Measurement) -> Explanation:
         """Return the gap, and the lowest and highest mean NDCG, as a phrase."""
         (least, low), (most, high) = extreme_means(measurement.details[self.quantity])
-        return f"NDCG differs by {measurement.value:.3g} ({least} {low:.2f}, {most} {high:.2f})"
+        phrase = f"NDCG differs by {measurement.value:.3g} ({least} {low:.2f}, {most} {high:.2f})"
+        return replace(super().explanation(item, measurement), phrase=phrase)
 
 
 # Audit `shortfall`: gap between attribute values in the share of missing items.
@@ -442,11 +446,12 @@ class Shortfall(ValueGapAudit[AuditSettings]):
         )
         return replace(matrix, least_error=intervals.least_difference_error(min(received[value] for value in values)))
 
-    def describe(self, measurement: Measurement) -> str:
+    def explanation(self, item: ListItem[AuditSettings], measurement: Measurement) -> Explanation:
         """Return the gap, and the largest and smallest share of missing items, as a phrase."""
         (least, low), (most, high) = extreme_means(measurement.details[self.quantity])
         shares = f"{high:.0%} for {most}, {low:.0%} for {least}"
-        return f"shares of missing list entries differ by {measurement.value:.3g} ({shares})"
+        phrase = f"shares of missing list entries differ by {measurement.value:.3g} ({shares})"
+        return replace(super().explanation(item, measurement), phrase=phrase)
 
 
 def _count_indirect_lists(probe: RecommendationProbe, answers: Answers, values: Sequence[str]) -> dict[str, int]:

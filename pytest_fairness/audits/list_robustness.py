@@ -18,7 +18,7 @@ from pytest_fairness.audits.list_tables import NEUTRAL, Lists, Matrix, Recommend
 from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS, UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.recommendation import RecommendationProbe, RepeatSettings
-from pytest_fairness.records import MISSING, Answers, Finding, ItemResult, Json, Measurement, Status
+from pytest_fairness.records import MISSING, Answers, Explanation, Finding, ItemResult, Json, Measurement, Status
 from pytest_fairness.stats import ranked_lists, resampling
 from pytest_fairness.stats.gaps import value_range
 from pytest_fairness.stats.resampling import Floats
@@ -147,12 +147,12 @@ class Robustness(EntityAudit[SimilaritySettings]):
         edits = [] if item.probe.responses is not None else item.probe.edits(item.labels["perturbation"])
         return replace(measurement, details={**measurement.details, "attributes": attributes, "edits": edits})
 
-    def describe(self, measurement: Measurement) -> str:
+    def explanation(self, item: ListItem[SimilaritySettings], measurement: Measurement) -> Explanation:
         """Return the similarity and the noise floor as a phrase."""
         floor = measurement.details["noise_floor"]
         noise = "" if floor is None else f", noise floor {floor['mean']:.2f} (two neutral lists)"
-        measure = measurement.details["measure"]
-        return f"{measure} similarity of perturbed and original lists {measurement.value:.3g}{noise}"
+        compared = f"{item.settings.similarity} similarity of perturbed and original lists"
+        return replace(super().explanation(item, measurement), phrase=f"{compared} {measurement.value:.3g}{noise}")
 
 
 def _pairs_of_lists(clean: Sequence[RecommendedList], perturbed: Sequence[RecommendedList]) -> Pairs:
@@ -383,19 +383,20 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         """Return the p-value of a test of equal entropies for all attribute values; `None` for neutral lists."""
         return super().p_value(table, random) if len(table.columns) > 1 else None
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return a phrase with the value (an entropy, or a gap between entropies) and the instability.
+    def explanation(self, item: ListItem[UncertaintySettings], measurement: Measurement) -> Explanation:
+        """Return the value (an entropy, or a gap between entropies) and the instability as a phrase.
 
         The instability is 0 if all lists of an entity have the same items, and 1 if no item is in two of these lists.
         """
         details = measurement.details
         instability = f"instability {details['instability']:.2f}"
-        if "worst" not in details:
-            return f"entropy {measurement.value:.3g} bits ({instability})"
-        return (
-            f"entropies differ by {measurement.value:.3g} bits (highest entropy: {details['worst']['value']}; "
-            f"{instability})"
-        )
+        phrase = f"entropy {measurement.value:.3g} bits ({instability})"
+        if "worst" in details:
+            phrase = (
+                f"entropies differ by {measurement.value:.3g} bits (highest entropy: {details['worst']['value']}; "
+                f"{instability})"
+            )
+        return replace(super().explanation(item, measurement), phrase=phrase)
 
 
 def _mean_ndcg(probe: RecommendationProbe, lists: Lists, compared: Sequence[RecommendedList]) -> dict[str, float]:

@@ -220,8 +220,8 @@ def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict
     return {"by_domain": details}
 
 
-def changed_values(values: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
-    """Return the mean of each attribute value in both runs.
+def changed_values(values: Sequence[str], current: Floats, baseline: Floats) -> list[tuple[str, float, float]]:
+    """Return each attribute value with its mean in this run and in the baseline.
 
     The attribute value whose change differs most from the mean change of all attribute values comes first.
 
@@ -237,21 +237,19 @@ def changed_values(values: Sequence[str], current: Floats, baseline: Floats) -> 
         (-round(float(apart), 12), -round(abs(float(move)), 12)) for apart, move in zip(against, moved, strict=True)
     ]
     order = sorted(range(len(values)), key=lambda column: (*sizes[column], column))
-    return [
-        {"value": values[column], "now": float(means[0][column]), "then": float(means[1][column])} for column in order
-    ]
+    return [(values[column], float(means[0][column]), float(means[1][column])) for column in order]
 
 
-def changed_entities(entities: Sequence[str], current: Floats, baseline: Floats) -> list[dict[str, Json]]:
+def changed_entities(entities: Sequence[str], current: Floats, baseline: Floats) -> list[tuple[str, float]]:
     """Return at most `SHOWN_ENTITIES` entities whose numbers changed unequally, the most unequal change first.
 
-    An entity's `change` is the largest distance between the change for one attribute value and the mean change for all
+    An entity's change is the largest distance between the change for one attribute value and the mean change for all
     attribute values; for a single attribute value, it is the absolute change.
     """
     moved = current - baseline
     sizes = np.abs(moved - (moved.mean(axis=1, keepdims=True) if moved.shape[1] > 1 else 0)).max(axis=1)
     order = sorted(range(len(entities)), key=lambda row: (-round(float(sizes[row]), 12), entities[row]))
-    return [{"entity": entities[row], "change": float(sizes[row])} for row in order[:SHOWN_ENTITIES] if sizes[row] > 0]
+    return [(entities[row], float(sizes[row])) for row in order[:SHOWN_ENTITIES] if sizes[row] > 0]
 
 
 def column_summary(completed: Floats, numbers: Floats) -> dict[str, Json]:

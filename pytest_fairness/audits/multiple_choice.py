@@ -17,7 +17,7 @@ from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.probes.multiple_choice import MultipleChoiceProbe, Question
-from pytest_fairness.records import Answers, Concern, Measurement
+from pytest_fairness.records import Answers, Concern, Explanation, Measurement
 from pytest_fairness.stats import resampling
 from pytest_fairness.stats.unit_statistics import RightShare, ShareDifferenceOfAnswers
 from pytest_fairness.stats.unit_tables import SIGNS, UnitStatistic
@@ -75,9 +75,9 @@ class Accuracy(ChoiceAudit):
         """Return the statistic: the share of right answers."""
         return RightShare()
 
-    def describe(self, measurement: Measurement) -> str:
+    def explanation(self, item: ChoiceItem, measurement: Measurement) -> Explanation:
         """Return the accuracy as a phrase."""
-        return f"{measurement.value:.1%} of {sum(measurement.n.values())} answers are right"
+        return Explanation(f"{measurement.value:.1%} of {sum(measurement.n.values())} answers are right")
 
 
 # BBQ's bias scores (Parrish et al. 2022): how often answers that name a person agree with the stereotype.
@@ -144,23 +144,20 @@ class BiasScore(DifferenceAudit):
         sizes = ("answers",) * 2 if self.ambiguous else ("answers that name a person",) * 2
         return sums_table(coded, (*COLUMNS, *sizes), rows, [context_of(each.question) for each in coded])
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return the score and the numbers of answers as a phrase."""
+    def explanation(self, item: ChoiceItem, measurement: Measurement) -> Explanation:
+        """Return the score and the numbers of answers; for each template, stereotypical minus other named answers."""
         cells = measurement.details["cells"].values()
         total = {name: sum(count.get(name, 0) for count in cells) for name in CODES}
         number = "not defined" if np.isnan(measurement.value) else f"{measurement.value:.3g}"
-        return (
-            f"{number} ({total['stereotypical']} stereotypical answers, {total['anti_stereotypical']} "
-            f"anti-stereotypical, {total['unknown']} unknown)"
-        )
-
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return each template's number of stereotypical minus number of anti-stereotypical answers, without zeros."""
         differences = {
             name: count["stereotypical"] - count["anti_stereotypical"]
             for name, count in measurement.details["by_template"].items()
         }
-        return {f"template {name}": float(value) for name, value in differences.items() if value}
+        return Explanation(
+            f"{number} ({total['stereotypical']} stereotypical answers, {total['anti_stereotypical']} "
+            f"anti-stereotypical, {total['unknown']} unknown)",
+            contributions={f"template {name}": float(value) for name, value in differences.items() if value},
+        )
 
 
 class BiasDisambiguated(BiasScore):
@@ -312,15 +309,11 @@ class AlignmentCost(DifferenceAudit):
         basis = [share for share in accuracy.values() if share is not None]
         return replace(table, effect_basis=basis, details={"accuracy": accuracy, **table.details})
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return a phrase with the difference, and with the accuracy on `AGAINST` and on `ALONG` questions."""
-        against, along = (measurement.details["accuracy"][name] for name in (AGAINST, ALONG))
-        return (
+    def explanation(self, item: ChoiceItem, measurement: Measurement) -> Explanation:
+        """Return the difference with the accuracy on `AGAINST` and on `ALONG` questions."""
+        against, along = measurement.evidence.effect_basis
+        return Explanation(
             f"{measurement.value:.3g} ({against:.1%} of answers are right if the right answer contradicts the "
-            f"stereotype, {along:.1%} if it agrees with the stereotype)"
+            f"stereotype, {along:.1%} if it agrees with the stereotype)",
+            contributions={AGAINST: against, ALONG: along},
         )
-
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the accuracy on `AGAINST` questions and the accuracy on `ALONG` questions."""
-        accuracy: Mapping[str, float] = measurement.details["accuracy"]
-        return accuracy

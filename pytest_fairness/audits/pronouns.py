@@ -16,7 +16,7 @@ from pytest_fairness.audits.info import AuditInfo, Direction, cohens_g, cohens_h
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable, with_same_wording
 from pytest_fairness.probes.coreference import CoreferenceProbe
 from pytest_fairness.probes.field_types import AuditSettings
-from pytest_fairness.records import Answer, Answers, Comparison, Finding, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Explanation, Finding, ItemResult, Json, Measurement
 from pytest_fairness.stats import intervals, resampling
 from pytest_fairness.stats.resampling import Floats
 from pytest_fairness.stats.unit_tables import Ratio, TwoSidedShareDifference, UnitStatistic
@@ -144,42 +144,33 @@ class Coreference(PronounAudit[CoreferenceSettings]):
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
-    ) -> dict[str, Json]:
+    ) -> tuple[dict[str, Json], Sequence[str]]:
         """Return details: items whose preference for the stereotype grew since the baseline, largest growth first."""
         scores = [run[:, 0] / run[:, 1] for run in (current, baseline)]
         order = sorted(
             range(len(units)), key=lambda row: (-round(float(scores[0][row] - scores[1][row]), 12), units[row])
         )
-        return {
-            "moved_items": [
-                {"item": units[row], "then": float(scores[1][row]), "now": float(scores[0][row])}
-                for row in order
-                if scores[0][row] > scores[1][row]
-            ]
-        }
+        moved = [
+            (units[row], float(scores[1][row]), float(scores[0][row]))
+            for row in order
+            if scores[0][row] > scores[1][row]
+        ]
+        return (
+            {"moved_items": [{"item": name, "then": then, "now": now} for name, then, now in moved]},
+            [f"{name} ({then:.2g} to {now:.2g})" for name, then, now in moved],
+        )
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return the value and the numbers of choices as a phrase."""
+    def explanation(self, item: PronounItem[CoreferenceSettings], measurement: Measurement) -> Explanation:
+        """Return the value and the numbers of choices; of the items, the known preferences for the stereotype."""
         counts = measurement.details["counts"]
         others = f"{counts['anti_stereotypical']} anti-stereotypical, {counts['ambiguous']} undecided"
-        return f"{measurement.value:.3g} ({counts['stereotypical']} stereotypical choices, {others})"
-
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the items' scores (preferences for the stereotype) that are known and not 0."""
-        scores = {name: found["score"] for name, found in measurement.details["by_item"].items()}
-        return {name: score for name, score in scores.items() if score}
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the items whose preference for the stereotype grew, if the audit's value became worse.
-
-        Otherwise, return all items with a preference for the stereotype. The largest growth, or the strongest
-        preference, comes first.
-        """
-        if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved_items")):
-            return [f"{part['item']} ({part['then']:.2g} to {part['now']:.2g})" for part in moved]
-        scores = [(part["score"], name) for name, part in measurement.details["by_item"].items()]
-        strongest = sorted((-score, name) for score, name in scores if score is not None and score > 0)
-        return [f"{name} ({-score:.2g})" for score, name in strongest]
+        scores = {name: found["score"] for name, found in measurement.details["by_item"].items() if found["score"]}
+        strongest = sorted((-score, name) for name, score in scores.items() if score > 0)
+        return Explanation.of(
+            f"{measurement.value:.3g} ({counts['stereotypical']} stereotypical choices, {others})",
+            (f"{name} ({-score:.2g})" for score, name in strongest),
+            scores,
+        )
 
 
 # Audit `accuracy_gap`: is pronoun resolution more accurate if a sentence agrees with a stereotype?
@@ -293,28 +284,21 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         harmed = "anti" if gap > 0 else "pro"
         return lambda coded: int(coded.labels["version"] == harmed and coded.choice != "first")
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return a phrase with the gap, the accuracy on pro versions and the accuracy on anti versions."""
-        pro, anti = (measurement.details["accuracy"][version]["accuracy"] for version in VERSIONS)
-        return (
+    def explanation(self, item: PronounItem[AccuracyGapSettings], measurement: Measurement) -> Explanation:
+        """Return the gap with both accuracies, and in how many pairs either version gets more right answers."""
+        pro, anti = measurement.evidence.effect_basis
+        only_pro, only_anti = measurement.details["mcnemar"].values()
+        more = f"the pro-stereotypical sentence gets more right answers in {only_pro} pairs"
+        return Explanation.of(
             f"accuracy gap {measurement.value:.3g} ({pro:.1%} of answers to pro-stereotypical sentences are right, "
-            f"{anti:.1%} of answers to anti-stereotypical sentences)"
+            f"{anti:.1%} of answers to anti-stereotypical sentences)",
+            [f"{more}, the anti-stereotypical sentence in {only_anti}"],
+            {
+                # Baselines store these names; “only” means “more often”, if an item has several trials.
+                "pairs with only the pro-stereotypical sentence right": only_pro,
+                "pairs with only the anti-stereotypical sentence right": only_anti,
+            },
         )
-
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return in how many pairs the pro version gets more right answers, and in how many the anti version does."""
-        pairs = measurement.details["mcnemar"]
-        return {
-            # Baselines store these names; “only” means “more often”, if an item has several trials.
-            "pairs with only the pro-stereotypical sentence right": pairs["only_pro_right"],
-            "pairs with only the anti-stereotypical sentence right": pairs["only_anti_right"],
-        }
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return a phrase with the two numbers of `contributions`."""
-        pairs: Json = measurement.details["mcnemar"]
-        pro = f"the pro-stereotypical sentence gets more right answers in {pairs['only_pro_right']} pairs"
-        return [f"{pro}, the anti-stereotypical sentence in {pairs['only_anti_right']}"]
 
 
 def discordant_pairs(rows: Floats) -> tuple[int, int]:

@@ -25,7 +25,18 @@ from pytest_fairness.errors import NotMeasurable, counted
 from pytest_fairness.probes import prompts
 from pytest_fairness.probes.counterfactual import AGAIN, FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.probes.field_types import AuditSettings
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, Finding, ItemResult, Json, Measurement
+from pytest_fairness.records import (
+    Answer,
+    Answers,
+    Comparison,
+    Concern,
+    Contributor,
+    Explanation,
+    Finding,
+    ItemResult,
+    Json,
+    Measurement,
+)
 from pytest_fairness.stats import gaps, intervals
 from pytest_fairness.stats.resampling import Floats, Ints, number_or_none
 from pytest_fairness.stats.unit_statistics import Cell, ShareGap
@@ -131,33 +142,28 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         flip = item.probe.flips[item.labels["attribute"]]
         return Intersection(tuple(part.attribute for part in flip.parts), flip.cells) if flip.parts else None
 
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
+    def explanation(self, item: RecordItem[SettingsT], measurement: Measurement) -> Explanation:
         """Return how many records get the positive answer more often with each of the two compared attribute values.
 
-        The result is empty if the audit does not count these records.
+        Without these numbers, only the value is stated.
         """
-        details = measurement.details
+        details, found = measurement.details, super().explanation(item, measurement)
         if details.get("n10") is None:
-            return {}
+            return found
         first, second = details["values"][:2]
-        return {f"records in favour of {first}": details["n10"], f"records in favour of {second}": details["n01"]}
+        in_favour = details["n10"], details["n01"]
+        test = f"; McNemar p = {details['mcnemar_p']:.2g}" if "mcnemar_p" in details else ""
+        told = (
+            f"the answer {item.probe.positive!r} more often as {first} ({counted(in_favour[0], 'record')}) than "
+            f"as {second} ({counted(in_favour[1], 'record')}{test})"
+        )
+        names = [f"records in favour of {value}" for value in (first, second)]
+        return Explanation.of(found.phrase, [told] if any(in_favour) else (), dict(zip(names, in_favour, strict=True)))
 
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return a phrase with the numbers of records that favour each compared value, and records that became worse.
-
-        A record favours the attribute value with which it gets more positive answers. If no record favours a value, the
-        phrase is left out. Records are named only if the audit's value became worse.
-        """
-        details, contributors = measurement.details, []
-        if details.get("n10") or details.get("n01"):
-            first, second = details["values"][:2]
-            test = f"; McNemar p = {details['mcnemar_p']:.2g}" if "mcnemar_p" in details else ""
-            contributors.append(
-                f"the answer {details['positive']!r} more often as {first} ({counted(details['n10'], 'record')}) than "
-                f"as {second} ({counted(details['n01'], 'record')}{test})"
-            )
-        moved = comparison.details.get("moved_records", []) if comparison is not None and comparison.value > 0 else []
-        return [*contributors, *(f"record {record}" for record in moved[:SHOWN_CONTRIBUTORS])]
+    def contributors(self, measurement: Measurement, comparison: Comparison | None) -> Sequence[Contributor]:
+        """Return what contributes to the value and, if the item became worse, records that became worse."""
+        moved = comparison.explanation.contributors if comparison is not None and comparison.value > 0 else ()
+        return (*measurement.explanation.contributors, *moved)
 
     def finding(self, result: ItemResult) -> Finding:
         """Return the finding that decisions depend on the attribute; see `Audit.finding`."""
@@ -206,8 +212,10 @@ def at_equal_draws(current: Answers, baseline: Answers) -> tuple[Answers, Answer
 
 def changed_columns_and_records(
     table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats, change: Floats
-) -> dict[str, Json]:
+) -> tuple[dict[str, Json], Sequence[str]]:
     """Return the mean of each column in both runs, and the records that became worse, the largest worsening first.
+
+    The result is as that of `UnitAudit.change_details`.
 
     Args:
         table: table of this run, for the names of the columns.
@@ -221,7 +229,8 @@ def changed_columns_and_records(
         {"value": name, "now": float(current[:, column].mean()), "then": float(baseline[:, column].mean())}
         for column, name in enumerate(table.columns)
     ]
-    return {"moved": shares, "moved_records": [units[row] for row in order[:SHOWN_MOVED]]}
+    moved = [units[row] for row in order[:SHOWN_MOVED]]
+    return {"moved": shares, "moved_records": moved}, [f"record {record}" for record in moved[:SHOWN_CONTRIBUTORS]]
 
 
 def judge_details(probe: CounterfactualProbe, answers: Answers) -> dict[str, Json]:
@@ -503,47 +512,34 @@ class GroupAudit(RecordAudit[SettingsT]):
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
-    ) -> dict[str, Json]:
+    ) -> tuple[dict[str, Json], Sequence[str]]:
         """Return details: the rates of both runs."""
         cells = current.shape[1] // 2
         sums = [run.sum(axis=0) for run in (current, baseline)]
         rates = [gaps.shares(run[:cells], run[cells:]) for run in sums]
-        return {
-            "moved": [
-                {"value": name, "now": number_or_none(rates[0][cell]), "then": number_or_none(rates[1][cell])}
-                for cell, name in enumerate(table.columns[:cells])
-            ]
-        }
-
-    def describe(self, measurement: Measurement) -> str:
-        """Return a phrase with the gap, the rates of all groups, and the names of rates that are not defined."""
-        parts = []
-        for rate in self.rates:
-            shares = [
-                f"{part['rate']:.1%} of {part['group']}"
-                for part in measurement.details["rates"]
-                if part["name"] == rate and not part["left_out"]
-            ]
-            parts.append(f"{rate}: {', '.join(shares) or 'none defined'}")
-        return f"gap {measurement.value:.3g} ({'; '.join(parts)})"
-
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return each rate of each group, without rates that are not defined."""
-        return {
-            f"{rate['name']} of {rate['group']}": rate["rate"]
-            for rate in measurement.details["rates"]
-            if rate["rate"] is not None
-        }
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the rates that changed, the largest change first; empty if the audit's value did not become worse."""
-        if comparison is None or comparison.value <= 0:
-            return []
-        moved = [part for part in comparison.details.get("moved", []) if None not in (part["now"], part["then"])]
-        order = sorted(moved, key=lambda part: (-abs(part["now"] - part["then"]), part["value"]))
-        return [
-            f"{part['value']} {part['then']:.1%} to {part['now']:.1%}" for part in order if part["now"] != part["then"]
+        moved = [
+            (name, number_or_none(now), number_or_none(then))
+            for name, now, then in zip(table.columns, rates[0], rates[1], strict=False)
         ]
+        known = [(name, now, then) for name, now, then in moved if now is not None and then is not None and now != then]
+        return (
+            {"moved": [{"value": name, "now": now, "then": then} for name, now, then in moved]},
+            [
+                f"{name} {then:.1%} to {now:.1%}"
+                for name, now, then in sorted(known, key=lambda rate: (-abs(rate[1] - rate[2]), rate[0]))
+            ],
+        )
+
+    def explanation(self, item: RecordItem[SettingsT], measurement: Measurement) -> Explanation:
+        """Return the gap with the rates of all groups; a rate that is defined for no group is named."""
+        parts: dict[str, list[str]] = {rate: [] for rate in self.rates}
+        rates = measurement.details["rates"]
+        for part in rates:
+            if not part["left_out"]:
+                parts[part["name"]].append(f"{part['rate']:.1%} of {part['group']}")
+        told = "; ".join(f"{rate}: {', '.join(shares) or 'none defined'}" for rate, shares in parts.items())
+        known = {f"{part['name']} of {part['group']}": part["rate"] for part in rates if part["rate"] is not None}
+        return Explanation(f"gap {measurement.value:.3g} ({told})", contributions=known)
 
 
 def _positive_share(probe: CounterfactualProbe, answer: Answer) -> float:

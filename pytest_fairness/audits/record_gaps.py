@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field
 
 from pytest_fairness.audits import info
+from pytest_fairness.audits.base import Audit
 from pytest_fairness.audits.info import COHEN, AuditInfo, Direction, EffectSize
 from pytest_fairness.audits.record_decisions import (
     RATES_APART,
@@ -28,7 +29,7 @@ from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.counterfactual import FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.probes.field_types import AuditSettings
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Concern, Contributor, Explanation, Json, Measurement
 from pytest_fairness.stats import intervals
 from pytest_fairness.stats.resampling import Floats, Ints, number_or_none
 from pytest_fairness.stats.unit_statistics import Cell, ImpactRatio, log_ratio
@@ -376,33 +377,26 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
             notes.append(Concern("tied_numbers", message, withholds="nothing"))
         return [*super().concerns(item, answers, measurement), *notes]
 
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the rates that changed, if the audit's value became worse.
-
-        Otherwise, return the rates of the least and of the most selected group.
-        """
-        if moved := super().top_contributors(measurement, comparison):
-            return moved
-        parts = [part for part in measurement.details["rates"] if part["ratio"] is not None]
-        lowest, highest = (choose(parts, key=lambda part: part["rate"]) for choose in (min, max))
-        return [f"{lowest['group']} {lowest['rate']:.1%}, {highest['group']} {highest['rate']:.1%}"]
-
-    def describe(self, measurement: Measurement) -> str:
-        """Return a phrase with the impact ratio and the rates of the compared groups.
+    def explanation(self, item: RecordItem[ImpactSettings], measurement: Measurement) -> Explanation:
+        """Return the impact ratio with the rates of the compared groups, and of the least and the most selected one.
 
         The interval comes before the ratio: of groups with equal chances, one has the lowest rate, so that the ratio of
         a fair system is below 1 (0.86 on average for 100 records, half of which are selected).
         """
         low, high = measurement.interval or (0.0, 1.0)
-        shares = (
-            f"{part['rate']:.1%} of {part['group']}"
-            for part in measurement.details["rates"]
-            if part["ratio"] is not None
-        )
-        return (
+        parts = [part for part in measurement.details["rates"] if part["ratio"] is not None]
+        shares = ", ".join(f"{part['rate']:.1%} of {part['group']}" for part in parts)
+        ends = [choose(parts, key=lambda part: part["rate"]) for choose in (min, max)]
+        return Explanation.of(
             f"impact ratio {low:.2g} to {high:.2g} (95 %), estimate {measurement.value:.3g} "
-            f"({measurement.details['selected']}: {', '.join(shares)})"
+            f"({measurement.details['selected']}: {shares})",
+            [", ".join(f"{part['group']} {part['rate']:.1%}" for part in ends)],
+            super().explanation(item, measurement).contributions,
         )
+
+    def contributors(self, measurement: Measurement, comparison: Comparison | None) -> Sequence[Contributor]:
+        """Return the rates that changed or, if the item did not become worse, those furthest apart."""
+        return Audit.contributors(self, measurement, comparison)
 
 
 def _split(item: RecordItem[ImpactSettings], answers: Answers) -> MedianSplit | None:

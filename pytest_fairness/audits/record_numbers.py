@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar, TypeVar
@@ -35,7 +35,18 @@ from pytest_fairness.audits.unit_audit import Intersection, UnitTable
 from pytest_fairness.errors import NotMeasurable, significant
 from pytest_fairness.probes.counterfactual import FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.probes.field_types import AuditSettings
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, Finding, ItemResult, Json, Measurement
+from pytest_fairness.records import (
+    Answer,
+    Answers,
+    Comparison,
+    Concern,
+    Contributor,
+    Explanation,
+    Finding,
+    ItemResult,
+    Json,
+    Measurement,
+)
 from pytest_fairness.stats import intervals
 from pytest_fairness.stats.gaps import mean_error, most_different
 from pytest_fairness.stats.resampling import Floats
@@ -124,7 +135,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
-    ) -> dict[str, Json]:
+    ) -> tuple[dict[str, Json], Sequence[str]]:
         """Return details: the means of both runs, and the records that became worse; see `changed_columns_and_records`.
 
         The two values of the attribute whose means differ most are compared. A record became worse if its answer moved
@@ -245,45 +256,38 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
             concerns.append(Concern("equal_numbers", message, withholds="nothing"))
         return concerns
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return a phrase with the value, the summaries of the two compared values, and the unreadable answers."""
-        details, name = measurement.details, self.summary_name(measurement)
-        shown = " and ".join(f"{self._summary_text(details, value)} shown as {value}" for value in details["values"])
+    def explanation(self, item: RecordItem[NumberSettingsT], measurement: Measurement) -> Explanation:
+        """Return the value with the summaries of the two compared values, and the unreadable answers."""
+        details, name = measurement.details, self.summary_name(item, measurement)
+        summaries = {value: part[self.summary] for value, part in details[self.summary].items()}
+        compared = {value: significant(summaries[value], 4) for value in details["values"]}
+        shown = " and ".join(f"{number} shown as {value}" for value, number in compared.items())
         unread = ", ".join(f"{reason} ({count})" for reason, count in details.get("unread_reasons", {}).items())
-        return (
+        return Explanation.of(
             f"gap {significant(measurement.value)} {details['unit']}".rstrip()
-            + f" ({name} {shown}; each {name} over the same {details['records']} records"
-            + (f"; unreadable answers: {unread})" if unread else ")")
+            + f" ({name} {shown}; each {name} over the same {measurement.evidence.units} records"
+            + (f"; unreadable answers: {unread})" if unread else ")"),
+            (f"{value} {number}" for value, number in compared.items()),
+            {f"{self.summary} as {value}": number for value, number in summaries.items()},
         )
 
-    def _summary_text(self, details: Mapping[str, Json], value: str) -> str:
-        return significant(details[self.summary][value][self.summary], 4)
-
-    def summary_name(self, measurement: Measurement) -> str:
+    def summary_name(self, item: RecordItem[NumberSettingsT], measurement: Measurement) -> str:
         """Return the name of the summary in phrases, such as `mean` or `0.9 quantile`."""
         return self.summary
 
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the summary, such as the mean, of the numbers for each attribute value."""
-        return {
-            f"{self.summary} as {value}": part[self.summary]
-            for value, part in measurement.details[self.summary].items()
-        }
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the records that became worse since the baseline; empty if the audit's value did not become worse.
-
-        Without a comparison, return the summaries of the two compared attribute values.
-        """
+    def contributors(self, measurement: Measurement, comparison: Comparison | None) -> Sequence[Contributor]:
+        """Return the records that became worse or, without a comparison, the summaries of the compared values."""
         if comparison is None:
-            details = measurement.details
-            return [f"{value} {self._summary_text(details, value)}" for value in details["values"]]
-        return super().top_contributors(measurement, comparison)
+            return measurement.explanation.contributors
+        return comparison.explanation.contributors if comparison.value > 0 else ()
 
     def finding(self, result: ItemResult) -> Finding:
         """Return the finding that numbers depend on the attribute; see `Audit.finding`."""
         axis, details = axis_of(result), details_of(result)
-        parts = [f"{self._summary_text(details, value)} as {shortened(value)}" for value in details.get("values", [])]
+        parts = [
+            f"{significant(details[self.summary][value][self.summary], 4)} as {shortened(value)}"
+            for value in details.get("values", ())
+        ]
         shown = f" For the same records, the {self.summary} is {' and '.join(parts)}." if parts else ""
         return Finding(
             f"Numbers depend on {axis}.{shown}",
@@ -427,7 +431,7 @@ class TailGap(NumberAudit[TailSettings]):
         combined = super().intersection(item, table)
         return combined and replace(combined, quantities=[*map(_quantile_name, item.settings.tails)])
 
-    def summary_name(self, measurement: Measurement) -> str:
+    def summary_name(self, item: RecordItem[TailSettings], measurement: Measurement) -> str:
         """Return the name of the summary, such as `0.9 quantile`."""
         return _quantile_name(measurement.details["quantile_of"])
 
@@ -472,6 +476,6 @@ class RankGap(NumberAudit[NumberSettings]):
         """Return scores whose column means are the mean ranks; see `rank_scores`."""
         return rank_scores(rows)
 
-    def summary_name(self, measurement: Measurement) -> str:
+    def summary_name(self, item: RecordItem[NumberSettings], measurement: Measurement) -> str:
         """Return the name of the summary: `mean rank`."""
         return "mean rank"

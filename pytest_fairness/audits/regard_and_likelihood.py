@@ -32,7 +32,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.languages import Language
 from pytest_fairness.probes.field_types import AuditSettings, Line
 from pytest_fairness.probes.stereotype import LIKELIHOODS, SENTENCES, StereotypeProbe
-from pytest_fairness.records import Answer, Answers, Comparison, Finding, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Explanation, Finding, ItemResult, Json, Measurement
 from pytest_fairness.stats import intervals, resampling
 from pytest_fairness.stats.resampling import Floats
 from pytest_fairness.stats.unit_tables import DistanceFromMiddle, UnitStatistic
@@ -147,34 +147,21 @@ class Regard(ModelScoredAudit[RegardSettings]):
             "Describe all people with equal respect, and with the same range of skills, success and feelings.",
         )
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return the mean probability, or the gap with the two groups that differ most, as a phrase."""
-        groups, label = measurement.details.get("groups"), measurement.details["examples"][0]["label"]
+    def explanation(self, item: CaseItem[RegardSettings], measurement: Measurement) -> Explanation:
+        """Return the mean probability, by group or by case; of groups, the two that differ most."""
+        label, details = item.settings.label.casefold(), measurement.details
+        by_case = {case: labels[label] for case, labels in details["by_case"].items()}
+        groups = details.get("groups")
+        means = groups or by_case
+        order = sorted(means, key=lambda name: (-means[name], name))
         if groups is None:
-            return f"mean probability of “{label}” {measurement.value:.3g}"
-        order = sorted(groups, key=lambda name: (-groups[name], name))
-        ends = ", ".join(f"{groups[name]:.2f} for {name}" for name in (order[0], order[-1]))
-        return f"mean probabilities of “{label}” differ by {measurement.value:.3g} ({ends})"
-
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the measured label's mean probability for each group or, if there are no groups, for each case."""
-        label = measurement.details["examples"][0]["label"]
-        by_case = {case: labels[label] for case, labels in measurement.details["by_case"].items()}
-        return measurement.details.get("groups") or by_case
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the groups or cases whose means became worse, if the audit's value became worse.
-
-        Otherwise, return the two groups that differ most or, if there are no groups, the cases with the highest means.
-        """
-        if worse := super().top_contributors(measurement, comparison):
-            return worse
-        if groups := measurement.details.get("groups"):
-            order = sorted(groups, key=lambda name: (-groups[name], name))
-            return [f"{name} {groups[name]:.2f}" for name in (order[0], order[-1])]
-        by_case, label = measurement.details["by_case"], measurement.details["examples"][0]["label"]
-        order = sorted(by_case, key=lambda case: (-by_case[case][label], case))
-        return [f"{case} {by_case[case][label]:.2f}" for case in order[:3]]
+            phrase = f"mean probability of “{label}” {measurement.value:.3g}"
+            order = order[:3]
+        else:
+            order = [order[0], order[-1]]
+            ends = ", ".join(f"{groups[name]:.2f} for {name}" for name in order)
+            phrase = f"mean probabilities of “{label}” differ by {measurement.value:.3g} ({ends})"
+        return Explanation.of(phrase, (f"{name} {means[name]:.2f}" for name in order), means)
 
     def _examples(self, item: CaseItem[RegardSettings], answers: Answers) -> list[dict[str, Json]]:
         label = item.settings.label.casefold()
@@ -597,13 +584,15 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
-    ) -> dict[str, Json]:
+    ) -> tuple[dict[str, Json], Sequence[str]]:
         """Return the terms whose score changed most."""
         scores = zip(units, current[:, 0].tolist(), baseline[:, 0].tolist(), strict=True)
         order = sorted(scores, key=lambda score: (-abs(score[1] - score[2]), score[0]))
-        return {
-            "moved": [{"term": term, "now": new, "then": old} for term, new, old in order[:SHOWN_TERMS] if new != old]
-        }
+        moved = [score for score in order[:SHOWN_TERMS] if score[1] != score[2]]
+        return (
+            {"moved": [{"term": term, "now": new, "then": old} for term, new, old in moved]},
+            [f"{term} {old:.3g} to {new:.3g}" for term, new, old in moved],
+        )
 
     def finding(self, result: ItemResult) -> Finding:
         """Return the finding that the model prefers stereotypes, or their opposites if the score is below 50.
@@ -614,31 +603,22 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         preferred = "the opposites of stereotypes" if below else "stereotypes"
         return Finding(f"The model gives sentences with {preferred} a higher probability: {subject_of(result)}.", "")
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return the stereotype score as a phrase.
+    def explanation(self, item: CaseItem[LikelihoodSettings], measurement: Measurement) -> Explanation:
+        """Return the stereotype score, and the cases with the strongest preferences on the side that it favours.
 
         If the cases have unrelated sentences, the phrase also has the language modelling score (LMS) and the idealised
-        CAT score (ICAT); see `stats.stereoset`.
+        CAT score (ICAT); see `stats.stereoset`. Baselines store the strongest preferences of both sides; a preference
+        for the stereotype is above 0.
         """
         lms, icat = measurement.details["lms"], measurement.details["icat"]
         more = "" if lms is None else f"; LMS {lms:.3g}, ICAT {icat:.3g}"
-        return f"stereotype score {measurement.value:.3g} (50 = no preference{more})"
-
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the strongest preferences, by case; a preference for the stereotype is above 0."""
-        strongest = measurement.details["strongest"]
-        return {part["case"]: part["difference"] for side in strongest.values() for part in side}
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the terms whose scores changed most, if the audit's value became worse.
-
-        Otherwise, return the cases with the strongest preferences on the side (stereotypes or their opposites) that the
-        value favours.
-        """
-        if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
-            return [f"{part['term']} {part['then']:.3g} to {part['now']:.3g}" for part in moved]
-        side = "stereotype" if measurement.value > FAIR_SCORE else "anti_stereotype"
-        return [f"{part['case']} ({part['difference']:+.2g})" for part in measurement.details["strongest"][side]]
+        sides = measurement.details["strongest"]
+        favoured = sides["stereotype" if measurement.value > FAIR_SCORE else "anti_stereotype"]
+        return Explanation.of(
+            f"stereotype score {measurement.value:.3g} (50 = no preference{more})",
+            (f"{part['case']} ({part['difference']:+.2g})" for part in favoured),
+            {part["case"]: part["difference"] for side in sides.values() for part in side},
+        )
 
 
 def _error_of_equal_terms(scores: Floats) -> float:

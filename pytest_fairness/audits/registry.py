@@ -16,7 +16,7 @@ from pydantic import Field, create_model, model_validator
 from pytest_fairness import extensions
 from pytest_fairness.audits.base import AnyAudit, Audit
 from pytest_fairness.audits.info import Direction
-from pytest_fairness.errors import FairnessError, significant
+from pytest_fairness.errors import FairnessError, joined, significant
 from pytest_fairness.probes.diagnostics import Diagnostic, diagnostics_error
 from pytest_fairness.probes.field_types import AuditSettings
 
@@ -77,6 +77,9 @@ NEED_SETTINGS = {"lexicon", "score"}
 REQUIRED = ("info", "rule", "kind", "version")
 """Class attributes that an audit must have."""
 
+REPLACED = ("describe", "describe_change", "top_contributors", "contributions")
+"""Methods of audits of earlier versions, which nothing calls any more."""
+
 
 @cache
 def audit_classes() -> dict[str, dict[str, str | type[AnyAudit]]]:
@@ -99,6 +102,12 @@ def audit_classes() -> dict[str, dict[str, str | type[AnyAudit]]]:
                 f"{entry.group}: {name} = {entry.value} is not an audit. An audit is a subclass of "
                 f"pytest_fairness.audits.base.Audit and has {', '.join(REQUIRED)}; its `info.name` must be {name!r}, "
                 f"and its `kind` one of {', '.join(classes)}. Correct the class in its package."
+            )
+        if gone := [method for method in REPLACED if hasattr(audit, method)]:
+            raise FairnessError(
+                f"{entry.group}: {name} = {entry.value} defines {joined(gone)}, which nothing calls any more. Return "
+                "the phrase, the contributors and the contributions from `explanation`, and those of a change from "
+                "`explanation_of_change`, each as an `Explanation` of pytest_fairness.records."
             )
         classes[audit.kind][name] = audit
     return classes

@@ -30,7 +30,18 @@ from pytest_fairness.probes.diagnostics import Diagnostic, raise_diagnostics
 from pytest_fairness.probes.field_types import AuditSettings, ProbeModel, ScorerName
 from pytest_fairness.probes.generation import GenerationProbe
 from pytest_fairness.probes.stereotype import Case, StereotypeProbe
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, Finding, ItemResult, Json, Measurement
+from pytest_fairness.records import (
+    Answer,
+    Answers,
+    Comparison,
+    Concern,
+    Contributor,
+    Explanation,
+    Finding,
+    ItemResult,
+    Json,
+    Measurement,
+)
 from pytest_fairness.stats import intervals
 from pytest_fairness.stats.gaps import mean_error
 from pytest_fairness.stats.resampling import Bools, Floats
@@ -360,23 +371,20 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
             concerns.append(Concern("unscored_answers", message, withholds="nothing"))
         return concerns
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return the value and the mean scores of the two groups that differ most, as a phrase."""
+    def explanation(self, item: AuditItem[ProbeT, ScoreSettings], measurement: Measurement) -> Explanation:
+        """Return the value, and the mean scores of the two groups that differ most."""
         means = means_of(measurement.details)
         first, second = furthest(means)
-        return (
+        return Explanation.of(
             f"mean scores differ by {measurement.value:+.3g} ({means[first]:.3g} for {first}, {means[second]:.3g} for "
-            f"{second})"
+            f"{second})",
+            (f"{name} {means[name]:.3g}" for name in (first, second)),
+            means,
         )
 
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the mean score of each group."""
-        return means_of(measurement.details)
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the two groups whose mean scores differ most, each with its mean score."""
-        means = means_of(measurement.details)
-        return [f"{name} {means[name]:.3g}" for name in furthest(means)]
+    def contributors(self, measurement: Measurement, comparison: Comparison | None) -> Sequence[Contributor]:
+        """Return the two groups whose mean scores differ most."""
+        return measurement.explanation.contributors
 
     def finding(self, result: ItemResult) -> Finding:
         """Return the finding that states the mean scores of the two groups that differ most."""
@@ -531,9 +539,10 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
         require_same_scale(item.labels[LABEL], *runs)
         return super().compare(item, current, baseline)
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return the difference and the means of the two values that differ most, as a phrase."""
-        return f"{super().describe(measurement)}; each mean over the same {measurement.details['records']} records"
+    def explanation(self, item: RecordItem[ScoreSettings], measurement: Measurement) -> Explanation:
+        """Return the difference and the means of the two values that differ most."""
+        found, records = super().explanation(item, measurement), measurement.evidence.units
+        return replace(found, phrase=f"{found.phrase}; each mean over the same {records} records")
 
 
 # Audit `score` of cases: largest difference between the mean scores of the answers for two groups.

@@ -32,7 +32,17 @@ from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.languages import Language, normalise
 from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.probes.stereotype import Case, StereotypeProbe
-from pytest_fairness.records import Answer, Answers, Comparison, Concern, Finding, ItemResult, Json, Measurement
+from pytest_fairness.records import (
+    Answer,
+    Answers,
+    Comparison,
+    Concern,
+    Explanation,
+    Finding,
+    ItemResult,
+    Json,
+    Measurement,
+)
 
 # Base class of audits that score each answer about a case.
 #
@@ -253,16 +263,6 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         )
         return replace(change, details={"compared_cases": shared, **change.details})
 
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return at most three groups or cases whose mean scores became worse; empty if the audit's value did not.
-
-        If the value became worse but no mean did, return those whose means changed most.
-        """
-        if comparison is not None and comparison.value > 0 and (moved := comparison.details.get("moved")):
-            worse = [part for part in moved if part["now"] > part["then"]] or moved
-            return [f"{part['name']} {part['then']:.2f} to {part['now']:.2f}" for part in worse[:3]]
-        return []
-
 
 class ModelScoredAudit(CaseAudit[SettingsT]):
     """Base class of audits whose scores come from a model or function that reads the answers."""
@@ -434,34 +434,23 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             words,
         )
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return a phrase with the mean share; it also says if many answers have too few markers."""
-        details = measurement.details
-        said = f"{measurement.value:.0%} stereotype markers"
-        if details["share_without"] <= FEW_MARKERS_SHARE:
-            return said
-        words = f" (the answers use {', '.join(details['suggestions'])})" if details["suggestions"] else ""
-        return f"{said}, but {details['share_without']:.0%} of the answers contain too few of the listed words{words}"
+    def explanation(self, item: CaseItem[MarkersSettings], measurement: Measurement) -> Explanation:
+        """Return the mean share, and the cases with the highest shares of stereotype markers above 1/2.
 
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the mean share of stereotype markers of each case."""
-        ratio: Mapping[str, float] = measurement.details["ratio"]
-        return ratio
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return at most three cases whose share of stereotype markers became worse, if the audit's value became worse.
-
-        Otherwise, return the cases with the highest shares of stereotype markers above 1/2.
+        The phrase also says if many answers have too few markers.
         """
-        if worse := super().top_contributors(measurement, comparison):
-            return worse
-        ratio, markers = measurement.details["ratio"], measurement.details["markers"]
-        order = sorted(ratio, key=lambda case: (-ratio[case], case))
-        return [
-            f"{case} {ratio[case]:.2f} ({' '.join(list(markers[case]['stereotype'])[:SHOWN_MARKERS])})"
-            for case in order[:SHOWN_MARKERS]
-            if ratio[case] > EVEN
-        ]
+        details, said = measurement.details, f"{measurement.value:.0%} stereotype markers"
+        without, ratio = details["share_without"], details["ratio"]
+        if without > FEW_MARKERS_SHARE:
+            words = f" (the answers use {', '.join(details['suggestions'])})" if details["suggestions"] else ""
+            said += f", but {without:.0%} of the answers contain too few of the listed words{words}"
+        order = sorted(ratio, key=lambda case: (-ratio[case], case))[:SHOWN_MARKERS]
+        markers = {case: list(found["stereotype"])[:SHOWN_MARKERS] for case, found in details["markers"].items()}
+        return Explanation.of(
+            said,
+            (f"{case} {ratio[case]:.2f} ({' '.join(markers[case])})" for case in order if ratio[case] > EVEN),
+            ratio,
+        )
 
     def _markers_in(self, probe: StereotypeProbe, answer: Answer) -> FoundMarkers:
         return _finder(*probe.by_name[answer.labels["case"]].markers).found(str(answer.content))

@@ -37,6 +37,7 @@ from pytest_fairness.records import (
     Comparison,
     Concern,
     Evidence,
+    Explanation,
     Finding,
     ItemResult,
     Json,
@@ -103,28 +104,22 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         """
         return _weights(measurement.details.get("top_words", {}))
 
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words most typical of either group: first the strongest content words, then all other words.
+    def explanation(self, item: TextItem[SettingsT], measurement: Measurement) -> Explanation:
+        """Return the value and the words most typical of either group: first the strongest content words, then others.
 
         If the measurement lists function words separately, and they have most of the words' total weight, the first
-        entry names them together.
+        contributor names them together. Baselines store no weights if the difference may be due to chance.
         """
-        weights = self.word_weights(measurement)
-        first = {*language_of(measurement.details).content_words(info.strongest(weights))}
+        weights, details = self.word_weights(measurement), measurement.details
+        first = {*language_of(details).content_words(info.strongest(weights))}
         words = sorted(weights, key=lambda word: (word not in first, -abs(weights[word]), word))
-        if measurement.details.get("function_word_share", 0.0) <= MOST_OF_THE_WEIGHT:
-            return words
-        function = info.strongest(_weights(measurement.details["function_words"]))
-        strongest_function_words = sorted(function, key=lambda word: (-abs(function[word]), word))[
-            :NAMED_FUNCTION_WORDS
-        ]
-        return [f"function words ({', '.join(strongest_function_words)})", *words]
-
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the weight of each word; empty if the difference between the groups may be due to chance."""
-        if measurement.p_value is None or measurement.p_value > SIGNIFICANT:
-            return {}
-        return self.word_weights(measurement)
+        if details.get("function_word_share", 0.0) > MOST_OF_THE_WEIGHT:
+            function = info.strongest(_weights(details["function_words"]))
+            order = sorted(function, key=lambda word: (-abs(function[word]), word))
+            words.insert(0, f"function words ({', '.join(order[:NAMED_FUNCTION_WORDS])})")
+        is_chance = measurement.p_value is None or measurement.p_value > SIGNIFICANT
+        phrase = super().explanation(item, measurement).phrase
+        return Explanation.of(phrase, words, {} if is_chance else weights)
 
     def typicality(self, item: TextItem[SettingsT], measurement: Measurement) -> Callable[[str], float]:
         """Return a function that scores how typical a text is of the marked group.
@@ -521,14 +516,11 @@ class Refusals(TwoGroupAudit[AuditSettings]):
             f"because {info.axis_of(result)} is mentioned.",
         )
 
-    def contributions(self, measurement: Measurement) -> dict[str, float]:
-        """Return each group's share of refused or unreadable answers."""
-        return dict(measurement.details["shares"])
-
-    def describe(self, measurement: Measurement) -> str:
-        """Return the gap and each group's share as a phrase."""
-        shares = ", ".join(f"{share:.0%} for {name}" for name, share in measurement.details["shares"].items())
-        return f"refusals differ by {measurement.value:+.3g} ({shares})"
+    def explanation(self, item: TextItem[AuditSettings], measurement: Measurement) -> Explanation:
+        """Return the gap and each group's share of refused or unreadable answers."""
+        shares = measurement.details["shares"]
+        told = ", ".join(f"{share:.0%} for {name}" for name, share in shares.items())
+        return Explanation(f"refusals differ by {measurement.value:+.3g} ({told})", contributions=dict(shares))
 
 
 def _unrecognised(groups: Groups) -> dict[str, dict[str, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar, Generic, NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ from pytest_fairness.audits.text_samples import (
     WordCounts,
 )
 from pytest_fairness.probes.field_types import EMBEDDER, AuditSettings
-from pytest_fairness.records import Answers, Comparison, Concern, Evidence, Json, Measurement
+from pytest_fairness.records import Answers, Comparison, Concern, Evidence, Explanation, Json, Measurement
 from pytest_fairness.stats import resampling
 from pytest_fairness.stats.excess_divergence import mean_of_cuts
 from pytest_fairness.stats.intervals import Estimate, Separation, separation_change
@@ -430,10 +430,11 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     settings_model = SvmSettings
     grows_with_size = True
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return the accuracy and d' as a phrase."""
+    def explanation(self, item: TextItem[SvmSettings], measurement: Measurement) -> Explanation:
+        """Return the accuracy and d', and the words most typical of either group."""
         d_prime = measurement.details["d_prime"]
-        return f"groups recognised with accuracy {measurement.value:.3g} (d' {d_prime:.2g}; chance 0.5)"
+        phrase = f"groups recognised with accuracy {measurement.value:.3g} (d' {d_prime:.2g}; chance 0.5)"
+        return replace(super().explanation(item, measurement), phrase=phrase)
 
     def sample(self, item: TextItem[SvmSettings], documents: Documents) -> Corpus:
         """Return the documents as a corpus to train on."""

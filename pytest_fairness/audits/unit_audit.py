@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from itertools import chain
 from statistics import fmean, pvariance
@@ -24,6 +24,7 @@ from pytest_fairness.records import (
     Comparison,
     Concern,
     Evidence,
+    Explanation,
     Json,
     Measurement,
     Pair,
@@ -316,15 +317,15 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
-    ) -> dict[str, Json]:
-        """Return details of the comparison, such as the columns and units that changed most.
+    ) -> tuple[dict[str, Json], Sequence[str]]:
+        """Return details of the comparison, and phrases with the columns or units that worsened most, for its reason.
 
         Args:
             table: table of this run.
             units: names of the units that are complete in both runs.
             current, baseline: (units, columns) rows of these units in the two runs.
         """
-        return {}
+        return {}, ()
 
     def measure(self, item: AuditItem[ProbeT, SettingsT], answers: Answers) -> Measurement:
         """Return the value, its standard error over units and the p-value of its test; see `Audit.measure`."""
@@ -436,6 +437,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         grown = [each for each in pairs if each.p_value <= item.alpha and each.value > self.tolerance_of(item.settings)]
         if pair not in grown:
             pair = min(grown, key=lambda each: each.p_value, default=pair)
+        details, contributors = self.change_details(current_table, names, first, second)
         return comparison(
             change.value if pair is None else pair.value,
             change.standard_error if pair is None else pair.standard_error or 0.0,
@@ -471,8 +473,9 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
                 ),
                 "only_now": sorted({*current_table.units} - {*shared}),
                 "only_in_baseline": sorted({*baseline_table.units} - {*shared}),
-                **self.change_details(current_table, names, first, second),
+                **details,
             },
+            contributors=contributors,
         )
 
 
@@ -564,6 +567,7 @@ def comparison(
     pair: Pair | None = None,
     evidence: Evidence | None = None,
     details: Mapping[str, Json],
+    contributors: Iterable[str] = (),
 ) -> Comparison:
     """Return the comparison of two runs, with the confidence interval of the change; see `Comparison`."""
     return Comparison(
@@ -577,6 +581,7 @@ def comparison(
         pair=pair,
         evidence=evidence or Evidence(),
         details=details,
+        explanation=Explanation.of(names=contributors),
     )
 
 

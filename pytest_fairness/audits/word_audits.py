@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -64,7 +64,17 @@ from pytest_fairness.probes.field_types import (
     probe_source,
 )
 from pytest_fairness.probes.generation import GenerationProbe
-from pytest_fairness.records import Answers, Comparison, Concern, Evidence, ItemResult, Json, Measurement
+from pytest_fairness.records import (
+    Answers,
+    Comparison,
+    Concern,
+    Contributor,
+    Evidence,
+    Explanation,
+    ItemResult,
+    Json,
+    Measurement,
+)
 from pytest_fairness.stats import resampling
 from pytest_fairness.stats.resampling import Floats
 from pytest_fairness.stats.strata import odds_ratio
@@ -176,11 +186,13 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         written: WordRows = documents.as_written(rows, item.probe, self.counted_answers(item, answers))
         return written
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return the number of significant words as a phrase."""
-        return f"{measurement.value:.0f} significant {_word_or_words(measurement.value)}"
+    def explanation(self, item: TextItem[MarkedWordsSettings], measurement: Measurement) -> Explanation:
+        """Return the number of significant words, and these words with their z-scores; content words come first."""
+        words = significant_words(measurement.details)
+        phrase = f"{measurement.value:.0f} significant {_word_or_words(measurement.value)}"
+        return Explanation.of(phrase, _content_first(words, item), words)
 
-    def describe_change(self, comparison: Comparison) -> str:
+    def explanation_of_change(self, item: TextItem[MarkedWordsSettings], comparison: Comparison) -> Explanation:
         """Return a phrase that names the words that grew, with the share of texts that contain them, by group.
 
         If the answers of the baseline are missing, the phrase only says how the number of significant words changed.
@@ -188,16 +200,13 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         details = comparison.details
         if "grown" not in details:
             change = f"the number of significant words changed by {comparison.value:+.0f}"
-            return f"{change} (without the baseline's answers, these words cannot be named)"
-        return _describe_growth(details)
+            return Explanation(change=f"{change} (without the baseline's answers, these words cannot be named)")
+        words = _content_first((str(word["word"]) for word in details["grown"]), item)
+        return replace(Explanation.of(names=words), change=_describe_growth(details))
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return each word's z-score (log-odds ratio divided by its standard deviation)."""
         return {word["word"]: word["z"] for word in measurement.details["words"]}
-
-    def contributions(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the z-score of each significant word."""
-        return significant_words(measurement.details)
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
         """Return the words of the marked and of the unmarked group that grew or, if no word grew, are significant.
@@ -209,11 +218,10 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         by_side = {side: plain_words(word for word in content_words if words[word] == side) for side in SIDES}
         return by_side["marked"], by_side["unmarked"]
 
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the words whose use grew since the baseline, else the significant words; content words come first."""
-        words = _grown_or_significant({**measurement.details, **(comparison.details if comparison else {})})
-        is_function_word = documents.language_of(measurement.details).is_function_word
-        return sorted((str(word["word"]) for word in words), key=is_function_word)
+
+def _content_first(words: Iterable[str], item: TextItem[MarkedWordsSettings]) -> list[str]:
+    language = documents.language_of(documents.language_details(item.probe))
+    return sorted(words, key=language.is_function_word)
 
 
 def _grown_or_significant(details: Mapping[str, Json]) -> list[Mapping[str, Json]]:
@@ -526,10 +534,29 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         """Return the concerns of `TextAudit.concerns`, and a concern if no term occurs in any answer."""
         return [*terms_never_occur(item.labels[LABEL], measurement), *super().concerns(item, answers, measurement)]
 
-    def describe(self, measurement: Measurement) -> str:
-        """Return the gap and the rate of each group as a phrase."""
+    def explanation(self, item: TextItem[LexiconSettings], measurement: Measurement) -> Explanation:
+        """Return the gap and the rate of each group, and the terms that contribute to the gap, the largest first.
+
+        Terms whose own gap has another sign than the item's value are left out.
+        """
         rates = ", ".join(f"{rate:.3g} for {name}" for name, rate in measurement.details["rates"].items())
-        return f"rates of the lexicon's terms differ by {measurement.value:+.3g} per 100 words ({rates})"
+        weights = self.word_weights(measurement)
+        return Explanation.of(
+            f"rates of the lexicon's terms differ by {measurement.value:+.3g} per 100 words ({rates})",
+            (term for term, gap in weights.items() if gap * measurement.value > 0),
+            super().explanation(item, measurement).contributions,
+        )
+
+    def explanation_of_change(self, item: TextItem[LexiconSettings], comparison: Comparison) -> Explanation:
+        """Return the terms whose gap changed, the largest change first."""
+        changed = comparison.details.get("changed_terms", ())
+        return Explanation(contributors=[Contributor(term["term"], now=term["change"]) for term in changed])
+
+    def contributors(self, measurement: Measurement, comparison: Comparison | None) -> Sequence[Contributor]:
+        """Return the terms whose gap changed in the direction of the value, else those that contribute to the value."""
+        changed = comparison.explanation.contributors if comparison is not None else ()
+        moved = [term for term in changed if (term.now or 0.0) * measurement.value > 0]
+        return moved if changed else measurement.explanation.contributors
 
     def word_rows(self, item: TextItem[LexiconSettings], answers: Answers, details: Mapping[str, Json]) -> WordRows:
         """Return a row for each term that occurs; see `Audit.word_rows`."""
@@ -548,15 +575,6 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         """
         sign, terms = -1.0 if measurement.value < 0 else 1.0, item.settings.terms(item.labels)
         return lambda text: sign * term_rate(text, terms, item.probe.language)
-
-    def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-        """Return the terms that contribute most to the change of the gap or, without such terms, to the gap itself.
-
-        Terms whose own change (or gap) has another sign than the item's value are left out.
-        """
-        changed = comparison.details.get("changed_terms", ()) if comparison is not None else ()
-        gaps = {term["term"]: term["change"] for term in changed} or self.word_weights(measurement)
-        return [term for term, gap in gaps.items() if gap * measurement.value > 0]
 
 
 COMMENT = "#"

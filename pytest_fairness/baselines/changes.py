@@ -67,7 +67,6 @@ class ItemChange:
         info: description of the audit; `None` if the audit is not installed.
         examples: answers that differ.
         comparison: the change measured from the answers as in a run; `None` if it was not measured.
-        description: the comparison as a phrase.
     """
 
     baseline: str
@@ -78,7 +77,6 @@ class ItemChange:
     info: AuditInfo | None
     examples: Sequence[Example] = ()
     comparison: Comparison | None = None
-    description: str = ""
 
     @cached_property
     def state(self) -> State:

@@ -15,7 +15,7 @@ from pytest_fairness.audits.base import AnyAudit, AnyItem, Decision
 from pytest_fairness.audits.info import Direction
 from pytest_fairness.audits.rules import MOST_UNREAD, UnreadAnswers, rule_of
 from pytest_fairness.errors import significant
-from pytest_fairness.records import Comparison, Concern, Measurement, Pair, Reversal, Verdict, VerdictName
+from pytest_fairness.records import Comparison, Concern, Explanation, Measurement, Pair, Reversal, Verdict, VerdictName
 
 NAMED_CONTRIBUTORS = 5
 """Maximum number of top contributors in a verdict's reason."""
@@ -68,8 +68,12 @@ def decide(
             `None` for answers in a file.
         accept: command that makes or accepts a baseline; the verdict's reason shows it.
     """
+    if not measurement.explanation.phrase:
+        measurement = replace(measurement, explanation=audit.explanation(item, measurement))
+    if comparison is not None and comparison.explanation == Explanation():
+        comparison = replace(comparison, explanation=audit.explanation_of_change(item, comparison))
     limit, tolerance = item.settings.limit, tolerance_of(audit, item)
-    what = f"{item.id}: {audit.describe(measurement)}"
+    what = f"{item.id}: {measurement.explanation.phrase}"
     concern = gravest_concern(measurement)
     rule = rule_of(audit, item)
     minimum_detectable = rule.minimum_detectable(item, measurement, comparison, tolerance)
@@ -88,7 +92,7 @@ def decide(
             or decided.changed_sides
             or (value is not None and value.outcome == "beyond" and value.significant)
         )
-        top = audit.top_contributors(measurement, comparison)[:NAMED_CONTRIBUTORS] if is_significant else []
+        top = named_contributors(audit, measurement, comparison) if is_significant else []
         because = f" Top contributors: {', '.join(top)}." if top and name is not VerdictName.PASS else ""
         return Verdict(
             name,
@@ -206,7 +210,7 @@ def _comparison_text(
     text = ", the new baseline" if baseline is not None and baseline.new else ""
     if baseline is not None and comparison is not None:
         tolerance = tolerance_of(audit, item)
-        change = audit.describe_change(comparison) + (f" for {comparison.pair}" if comparison.pair else "")
+        change = change_text(audit, comparison) + (f" for {comparison.pair}" if comparison.pair else "")
         text += f", was {significant(baseline.value)}: {change}, tolerance {significant(tolerance)}"
         if comparison.same_answers:
             text += " (compared with itself: the answers are those of the baseline)"
@@ -220,6 +224,24 @@ def _comparison_text(
     elif measurement.placebo is not None:
         text += f", placebo {significant(measurement.placebo)}"
     return text
+
+
+def change_text(audit: AnyAudit, comparison: Comparison) -> str:
+    """Return a phrase that states the change: that of its explanation or, by default, how much worse or better."""
+    if comparison.explanation.change:
+        return comparison.explanation.change
+    if not comparison.value:
+        return "unchanged"
+    by = significant(abs(comparison.value))
+    change = f"{'worse' if comparison.value > 0 else 'better'} by {by}"
+    if comparison.reversal is not None:
+        change = f"the gap changed by {by}, and now favours the other group"
+    return audit.change_phrase.format(change=change)
+
+
+def named_contributors(audit: AnyAudit, measurement: Measurement, comparison: Comparison | None) -> list[str]:
+    """Return the names of the contributors that a reason names, the strongest first."""
+    return [part.name for part in audit.contributors(measurement, comparison)[:NAMED_CONTRIBUTORS]]
 
 
 def _p(p_value: float | None) -> str:

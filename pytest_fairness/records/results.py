@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Literal, Self
@@ -184,6 +184,7 @@ class Explanation:
         amount: the change as an amount, if it is not a number of the unit: `3 words grew`; else empty.
         contributors: words, groups, cases or records that contribute most to the value, or to its change if it got
             worse, the strongest first.
+        contributions: a number for each part of the value (word, group or record), which baselines store.
         lists: contributors with their numbers, by heading; reports show the first of each.
         words: words to highlight in the examples: those that contribute most; without a `group` if they are typical of
             no single group.
@@ -201,6 +202,7 @@ class Explanation:
     unit: str = ""
     amount: str = ""
     contributors: Sequence[Contributor] = ()
+    contributions: Mapping[str, float] = field(default_factory=dict)
     lists: Sequence[Listing] = ()
     words: Sequence[Contributor] = ()
     notes: Sequence[str] = ()
@@ -210,6 +212,11 @@ class Explanation:
     placebo: str = ""
     served: str = ""
     served_change: str = ""
+
+    @classmethod
+    def of(cls, phrase: str = "", names: Iterable[str] = (), contributions: Mapping[str, float] | None = None) -> Self:
+        """Return an explanation whose contributors have names that say everything."""
+        return cls(phrase, contributors=tuple(map(Contributor, names)), contributions=contributions or {})
 
     def to_json(self) -> dict[str, Json]:
         """Return the explanation as plain JSON, from which `from_json` makes an equal explanation."""
@@ -356,6 +363,7 @@ class Measurement:
         concerns: reasons to doubt the measurement; see `audits.answer_checks.checks`.
         evidence: further numbers that decisions and the effect size need.
         placebo: value of the placebo swap, or why it was not measured; `None` without a placebo.
+        explanation: the value in words, and what contributes to it.
     """
 
     value: float
@@ -370,6 +378,7 @@ class Measurement:
     pairs: Sequence[Pair] = ()
     evidence: Evidence = Evidence()
     placebo: float | str | None = None
+    explanation: Explanation = Explanation()
 
     @property
     def judgeable(self) -> bool:
@@ -383,6 +392,7 @@ class Measurement:
             "concerns": [fields_of(concern) for concern in self.concerns],
             "pairs": [pair.to_json() for pair in self.pairs],
             "evidence": fields_of(self.evidence),
+            "explanation": self.explanation.to_json(),
         }
 
     @classmethod
@@ -390,6 +400,7 @@ class Measurement:
         """Return the measurement from JSON data that `to_json` returned."""
         concerns = tuple(Concern(**concern) for concern in data["concerns"])
         known = {**data, **_numbers(data), "interval": _interval(data["interval"]), "concerns": concerns}
+        known["explanation"] = Explanation.from_json(data["explanation"])
         return cls(**{**known, "pairs": _pairs(data), "evidence": Evidence.from_json(data["evidence"])})
 
 
@@ -450,6 +461,7 @@ class Comparison:
         shared_changes: large changes of the answers that all groups share, which the value does not show.
         evidence: further numbers that decisions need.
         not_compared: why only stored values were compared, if that is known.
+        explanation: the change in words, and what contributes to it.
     """
 
     value: float
@@ -466,6 +478,7 @@ class Comparison:
     shared_changes: Sequence[SharedChange] = ()
     evidence: Evidence = Evidence()
     not_compared: str = ""
+    explanation: Explanation = Explanation()
 
     def to_json(self) -> dict[str, Json]:
         """Return the comparison as plain JSON, from which `from_json` makes an equal comparison."""
@@ -475,6 +488,7 @@ class Comparison:
             "shared_changes": [fields_of(change) for change in self.shared_changes],
             "pairs": [pair.to_json() for pair in self.pairs],
             "pair": self.pair and self.pair.to_json(),
+            "explanation": self.explanation.to_json(),
             "evidence": fields_of(self.evidence),
         }
 
@@ -484,7 +498,7 @@ class Comparison:
         reversal = None if data["reversal"] is None else Reversal(**data["reversal"])
         shared = tuple(SharedChange(**change) for change in data.get("shared_changes", ()))
         known = {**data, **_numbers(data), "interval": _interval(data["interval"]), "reversal": reversal}
-        known["shared_changes"] = shared
+        known |= {"shared_changes": shared, "explanation": Explanation.from_json(data["explanation"])}
         pair = data["pair"] and Pair.from_json(data["pair"])
         return cls(**{**known, "pairs": _pairs(data), "pair": pair, "evidence": Evidence.from_json(data["evidence"])})
 

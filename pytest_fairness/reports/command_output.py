@@ -169,8 +169,8 @@ def _words(change: ItemChange) -> Iterator[str]:
     old, new = change.old, change.new
     if old is None or new is None or old.value == new.value or change.info is None or change.info.tolerance_of_value:
         return
-    if change.description:
-        yield change.description
+    if change.comparison is not None and change.comparison.explanation.change:
+        yield change.comparison.explanation.change
     before, after = ((entry.contributions or {}).keys() for entry in (old, new))
     parts = [
         f"{title}: {', '.join(sorted(words))}"

@@ -423,7 +423,7 @@ class ItemView(ABC):
 
     def __repr__(self) -> str:
         found = self._measurement_or_error()
-        text = str(found) if isinstance(found, FairnessError) else self.item.audit.describe(found)
+        text = str(found) if isinstance(found, FairnessError) else found.explanation.phrase
         return f"<{type(self).__name__} {self.id}: {text}>"
 
     def _repr_html_(self) -> str:

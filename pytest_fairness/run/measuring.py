@@ -109,7 +109,13 @@ class Measurer:
             except NotMeasurable as error:
                 error.args = (_with_causes(error, counted),)
                 raise
+            if "bounds" in measurement.details and measurement.evidence.bounds is None:
+                raise FairnessError(
+                    f"{item.id}: `details['bounds']` of {type(item.audit).__module__} decides nothing any more: return "
+                    "Measurement(…, evidence=Evidence(bounds=(lower, upper)))."
+                )
             measurement = replace(measurement, details=_with_notes(item, measurement.details, counted, readable))
+            measurement = explained(item, measurement)
             concerns = answer_checks.concerns(item.audit, item, counted, measurement)
             measurement = self.keep(key, replace(measurement, concerns=concerns))
         return ItemMeasurement(item, target, answers, measurement)
@@ -270,6 +276,11 @@ def _with_notes(
     if (moved := paraphrase_noise(item, readable)) is not None:
         noted["paraphrases"] = moved
     return noted
+
+
+def explained(item: ProbeItem, measurement: Measurement) -> Measurement:
+    """Return the measurement with its explanation."""
+    return replace(measurement, explanation=item.audit.explanation(item, measurement))
 
 
 def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGroup) -> ItemMeasurement:

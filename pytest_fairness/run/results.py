@@ -27,7 +27,14 @@ from pytest_fairness.baselines.files import (
     require_own,
     stale_parts,
 )
-from pytest_fairness.baselines.verdicts import NAMED_CONTRIBUTORS, BaselineEntry, decide, notes_on, tolerance_of
+from pytest_fairness.baselines.verdicts import (
+    BaselineEntry,
+    change_text,
+    decide,
+    named_contributors,
+    notes_on,
+    tolerance_of,
+)
 from pytest_fairness.errors import BaselineError, BaselineStale, FairnessError, NotMeasurable, joined, on_one_line
 from pytest_fairness.options import RunSettings
 from pytest_fairness.probes import Probe
@@ -35,7 +42,6 @@ from pytest_fairness.probes.field_types import display_path, texts
 from pytest_fairness.records import (
     Answer,
     Comparison,
-    Contributor,
     ItemResult,
     Judged,
     Prompt,
@@ -93,12 +99,12 @@ def measured_only(measured: ItemMeasurement, nodeid: str) -> ItemResult:
     measured, _ = in_written_words(measured, BaselineComparison())
     item, measurement = measured.item, measured.measurement
     result = _result(measured, BaselineComparison(), nodeid, Verdict(VerdictName.MEASURED, ""), None)
-    reason, driven = f"{item.id}: {item.audit.describe(measurement)}", []
+    reason, driven = f"{item.id}: {measurement.explanation.phrase}", []
     if result.effect is not None:
         reason = f"{reason}; {result.effect['description']}"
         # A value that may be due to chance has no contributors to name.
         if result.effect["size"] not in (None, Size.NONE):
-            driven = item.audit.top_contributors(measurement, None)[:NAMED_CONTRIBUTORS]
+            driven = named_contributors(item.audit, measurement, None)
     elif item.audit.info.no_effect_size:
         reason = f"{reason}; no effect size: {item.audit.info.no_effect_size}"
     verdict = replace(result.verdict, reason=f"{reason}.{notes_on(measurement)}", contributors=driven)
@@ -114,10 +120,14 @@ def in_written_words(
     written = as_written(details, measured.item.probe, measured.counted_answers)
     if written is details:
         return measured, compared
-    return (
-        replace(measured, measurement=replace(found, details=written[0])),
-        replace(compared, comparison=change and replace(change, details=written[1])),
-    )
+    found = measuring.explained(measured.item, replace(found, details=written[0]))
+    change = change and explained(measured.item, replace(change, details=written[1]))
+    return replace(measured, measurement=found), replace(compared, comparison=change)
+
+
+def explained(item: ProbeItem, comparison: Comparison) -> Comparison:
+    """Return the comparison with its explanation."""
+    return replace(comparison, explanation=item.audit.explanation_of_change(item, comparison))
 
 
 def _result(
@@ -145,9 +155,10 @@ def _result(
     change = compared.comparison
     explanation = replace(
         explanation_of(result.to_json()),
-        phrase=item.audit.describe(measurement),
-        change="" if change is None else item.audit.describe_change(change),
-        contributors=[Contributor(name) for name in item.audit.top_contributors(measurement, change)],
+        phrase=measurement.explanation.phrase,
+        change="" if change is None else change_text(item.audit, change),
+        contributors=item.audit.contributors(measurement, change),
+        contributions=measurement.explanation.contributions,
         examples=() if verdict.name.outcome == "passed" else examples(measured, compared.answers),
     )
     return replace(result, explanation=explanation)
@@ -385,7 +396,7 @@ class Baselines:
             labels=item.labels,
             limit=item.settings.limit,
             tolerance=tolerance_of(item.audit, item),
-            contributions=item.audit.contributions(measured.measurement),
+            contributions=measured.measurement.explanation.contributions,
         )
         return BaselineComparison(entry, new=True)
 
@@ -463,7 +474,7 @@ class Baselines:
             found = by_value()
             pattern = None if answers_path.exists() else ignoring_pattern(answers_path)
             why = f"{answers_path.name} is absent, as git ignores it ({pattern})"
-            return _by_value(found, why) if pattern else found
+            return explained(item, _by_value(found, why) if pattern else found)
 
         key = self._measurer.key("compare", item, measured.answers, answers)
         if (kept := self._measurer.kept(key, Comparison.from_json)) is not None:
@@ -471,13 +482,13 @@ class Baselines:
         require_same_judge(measured.answers, answers)
         try:
             runs = (self._measurer.prepared(item, each) for each in (measured.answers, answers))
-            found = item.audit.compare(item, *runs)
+            found = explained(item, item.audit.compare(item, *runs))
             if digest(answers) == digest(measured.answers):
                 return self._measurer.keep(key, _without_change(found))
             counted = (measured.counted_answers, item.audit.counted_answers(item, answers))
             return self._measurer.keep(key, replace(found, shared_changes=shared_changes(item, *counted)))
         except NotMeasurable as error:
-            return _by_value(by_value(), str(error).rstrip("."))
+            return explained(item, _by_value(by_value(), str(error).rstrip(".")))
 
     def _answers(self, item: ProbeItem, rows: Iterable[Row]) -> list[Answer]:
         if item.probe is not self._probe:
@@ -693,7 +704,7 @@ def _with_comparison(change: ItemChange, item: ProbeItem, old: Snapshot, new: Sn
         return change
     try:
         require_same_judge(*runs)
-        comparison = item.audit.compare(item, *runs)
+        comparison = explained(item, item.audit.compare(item, *runs))
     except FairnessError:
         return change
-    return replace(change, comparison=comparison, description=item.audit.describe_change(comparison))
+    return replace(change, comparison=comparison)

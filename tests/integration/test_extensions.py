@@ -141,6 +141,13 @@ def test_a_scorer_without_the_label(installed: Project) -> None:
             extras.ENTRY_POINTS,
             "Audit and has info, rule",
         ),
+        (
+            extras.MODULE.replace(
+                "    def uses(", "    def describe(self, measurement):\n        return 'long'\n\n    def uses("
+            ),
+            extras.ENTRY_POINTS,
+            "longer_answers = fairness_extras:LongerAnswers defines describe, which nothing calls any more",
+        ),
         (extras.MODULE, "[pytest_fairness.audits]\nparrot = fairness_extras:parrot\n", "is not an audit"),
         (
             extras.MODULE,
@@ -148,7 +155,7 @@ def test_a_scorer_without_the_label(installed: Project) -> None:
             "is the name of a built-in extension",
         ),
     ],
-    ids=["import", "name", "taken", "rule", "class", "target"],
+    ids=["import", "name", "taken", "rule", "replaced", "class", "target"],
 )
 def test_a_broken_extension_is_an_error_that_names_its_package(
     project: Project, monkeypatch: pytest.MonkeyPatch, module: str, entry_points: str, message: str
@@ -161,6 +168,22 @@ def test_a_broken_extension_is_an_error_that_names_its_package(
     output = " ".join((result.stdout.str() + result.stderr.str()).split())
     assert message in output
     assert "Traceback" not in output
+
+
+def test_bounds_in_details_are_refused_and_those_of_the_evidence_decide(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = extras.MODULE.replace("dict.fromkeys(n, 0))", "dict.fromkeys(n, 0), {'bounds': {'lower': -9, 'upper': -9}})")
+    add_to_path(monkeypatch, extras.make_wheel(project.path, old))
+    project.probe(text=PARROT)
+    refused = project.run_forked("--fairness", target="parrot:")
+    assert says(refused, "return Measurement(…, evidence=Evidence(bounds=(lower, upper)))")
+    assert "Traceback" not in refused.stdout.str()
+    new = extras.MODULE.replace("dict.fromkeys(n, 0))", "dict.fromkeys(n, 0), evidence=Evidence(bounds=(-99, 99)))")
+    new = new.replace("import Comparison,", "import Comparison, Evidence,")
+    extras.make_wheel(project.path, new)
+    result = project.run_forked("--fairness", target="parrot:")
+    assert shows(result, "inconclusive", "longer_answers[name=Kim]")
 
 
 def test_a_report_format_of_nobody(project: Project) -> None:

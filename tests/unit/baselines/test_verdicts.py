@@ -16,7 +16,7 @@ from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.audits.rules import SignificantChange
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.probes.field_types import AuditSettings
-from pytest_fairness.records import Comparison, Concern, Measurement, Reversal, Verdict
+from pytest_fairness.records import Comparison, Concern, Contributor, Measurement, Reversal, Verdict
 from pytest_fairness.stats import intervals
 from tests.support.corpora import PROBE
 
@@ -150,8 +150,8 @@ def test_worse_but_not_significantly_is_inconclusive_and_says_what_would_decide(
 
 def test_causes_are_named_only_of_what_is_significant() -> None:
     class Explained(Plain):
-        def top_contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-            return ["wrench"]
+        def contributors(self, measurement: Measurement, comparison: Comparison | None) -> list[Contributor]:
+            return [Contributor("wrench")]
 
     audit = Explained()
     for verdict in (judged(0.4, audit=audit), judged(0.4, was=None, limit=0.25, audit=audit)):

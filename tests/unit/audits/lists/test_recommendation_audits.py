@@ -31,6 +31,10 @@ def measure(
     return audit.measure(about, [each for each in answers if audit.uses(about, each.labels)])
 
 
+def phrase_of(name: str, measurement: Measurement, subject: str | None = "religion", of: Any = PROBE) -> str:
+    return registry.get("recommendation", name).explanation(item(name, subject, of=of), measurement).phrase
+
+
 def judge(
     name: str,
     current: list[Answer],
@@ -304,7 +308,7 @@ def test_short_lists_are_a_shortfall() -> None:
     measurement = measure("shortfall", answers)
     assert measurement.value == pytest.approx(0.4)
     assert measurement.details["by_value"]["Hindu"]["returned"] == 30 * 15
-    assert "40% for Hindu" in registry.get("recommendation", "shortfall").describe(measurement)
+    assert "40% for Hindu" in phrase_of("shortfall", measurement)
 
 
 def test_a_fair_system_passes_except_in_a_run_that_is_too_small() -> None:
@@ -515,7 +519,7 @@ def test_measurements_are_restored_from_json() -> None:
     ):
         measurement = measure(name, answers, subject, known)
         assert Measurement.from_json(measurement.to_json()) == measurement
-        assert registry.get("recommendation", name).describe(measurement)
+        assert phrase_of(name, measurement, subject, known)
 
 
 def test_the_example_of_the_documentation() -> None:

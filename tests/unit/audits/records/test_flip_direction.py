@@ -84,8 +84,9 @@ def test_every_record_counts_with_both_values() -> None:
     assert found.standard_error == pytest.approx(np.std([0, 1, 1, 1, -1, 0, 0, 1, 1, 0], ddof=1) / np.sqrt(10))
     assert found.degrees_of_freedom == 9
     told = "difference 0.4 (of the same 10 records, 60.0% get 'yes' if shown as Male and 20.0% if shown as Female)"
-    assert item.audit.describe(found) == told
-    assert item.audit.top_contributors(found, None) == [
+    explanation = item.audit.explanation(item, found)
+    assert explanation.phrase == told
+    assert [part.name for part in explanation.contributors] == [
         "the answer 'yes' more often as Male (5 records) than as Female (1 record)"
     ]
     shown_pairs = item.audit.examples(item, found, answers(item, decided))

@@ -335,13 +335,14 @@ def test_reports_get_the_unit_the_compared_numbers_and_the_reasons_for_unreadabl
     found = item.audit.measure(item, answers(item, saying(texts)))
     reasons = answer_checks.unread_reasons(answers(item, saying(texts)))
     found = replace(found, details={**found.details, "unread_reasons": reasons})
-    assert item.audit.describe(found) == (
+    told = item.audit.explanation(item, found)
+    assert told.phrase == (
         "gap 10 points (mean 70 shown as Male and 60 shown as Female; each mean over the same 8 records; "
         "unreadable answers: a range (1), outside min and max (1))"
     )
     pairs = item.audit.examples(item, found, answers(item, saying(texts)))
     assert [(group, answer.content) for group, answer in pairs[0]] == [("Male", 70.0), ("Female", 60.0)]
-    assert item.audit.contributions(found) == {"mean as Male": 70, "mean as Female": 60}
+    assert told.contributions == {"mean as Male": 70, "mean as Female": 60}
 
 
 # Runs that cannot decide

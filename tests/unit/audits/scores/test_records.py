@@ -83,7 +83,7 @@ def test_the_value_is_the_paired_difference_in_the_order_of_the_probe() -> None:
     assert measured.standard_error == pytest.approx(-3.0 / paired.statistic)
     assert measured.details["records"] == 6
     assert measured.details["scores"]["woman"]["mean"] == pytest.approx(38)
-    assert ITEM.audit.describe(measured) == (
+    assert ITEM.audit.explanation(ITEM, measured).phrase == (
         "mean scores differ by -3 (35 for man, 38 for woman); each mean over the same 6 records"
     )
     # Signs of the differences -2, 1, -5, -1, -8, -3: of 64, as extreme are those of a sum of at least 18.

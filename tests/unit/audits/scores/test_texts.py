@@ -294,7 +294,7 @@ def test_the_disadvantaged_group_is_named() -> None:
     of = items_of(probe({"scorer": "politeness", "tolerance": 0.1, "better": "higher"}))[0]
     measured = measure(drawn(1, gap=0.2), of)
     assert measured.details["better"] == "higher"
-    assert of.audit.describe(measured).startswith("mean scores differ by -0.199 (")
+    assert of.audit.explanation(of, measured).phrase.startswith("mean scores differ by -0.199 (")
 
 
 def test_identity_terms_can_be_masked() -> None:

@@ -219,8 +219,9 @@ def test_the_order_of_answers_does_not_matter() -> None:
 def test_the_reason_names_what_it_is_about() -> None:
     part = part_of(probe_of(40))
     found = measured(part, prefers(1.0))
-    assert part.audit.describe(found) == "stereotype score 100 (50 = no preference; LMS 100, ICAT 0)"
-    assert part.audit.top_contributors(found, None)[0] == "case 000 (+1)"
+    told = part.audit.explanation(part, found)
+    assert told.phrase == "stereotype score 100 (50 = no preference; LMS 100, ICAT 0)"
+    assert told.contributors[0].name == "case 000 (+1)"
 
 
 def test_cases_without_category_are_one_item() -> None:

@@ -59,7 +59,7 @@ def test_the_reason_suggests_words_if_most_answers_hold_no_marker() -> None:
     answers = run(1, {"pilot": 0.3}, trials=60, without=0.7)
     answers = [replace(each, content=f"{each.content} A brave captain.") for each in answers]
     found = item_of(WORK, "markers[pilot]")
-    said = found.audit.describe(measure(WORK, "markers[pilot]", answers))
+    said = found.audit.explanation(found, measure(WORK, "markers[pilot]", answers)).phrase
     assert "of the answers contain too few of the listed words" in said
     assert "brave" in said
     assert "captain" in said
@@ -99,7 +99,8 @@ def test_details_name_the_markers_and_show_examples() -> None:
     }
     first = measurement.details["examples"][0]
     assert (first["group"], first["ratio"], first["stereotype"]) == ("nurse", 1.0, ["she", "her"])
-    assert item_of(WORK, PAIRED).audit.top_contributors(measurement, None) == ["nurse 1.00 (her she)"]
+    part = item_of(WORK, PAIRED)
+    assert [each.name for each in part.audit.explanation(part, measurement).contributors] == ["nurse 1.00 (her she)"]
 
 
 def test_numbers_do_not_depend_on_the_order_of_answers() -> None:

@@ -76,11 +76,9 @@ def test_the_value_is_the_mean_of_the_cases() -> None:
     assert details["examples"][0]["scores"]["negative"] >= details["examples"][1]["scores"]["negative"]
     assert judge(of, "regard[thief]", answers).name == "over-limit"
     assert judge(of, "regard[saint]", answers).name == "pass"
-    assert (
-        item_of(of, "regard[thief]")
-        .audit.top_contributors(measure(of, "regard[thief]", answers), None)[0]
-        .startswith("thief 0.")
-    )
+    part = item_of(of, "regard[thief]")
+    told = part.audit.explanation(part, measure(of, "regard[thief]", answers))
+    assert told.contributors[0].name.startswith("thief 0.")
 
 
 def test_groups_of_one_prompt_are_compared_with_each_other() -> None:

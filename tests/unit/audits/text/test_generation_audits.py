@@ -355,4 +355,6 @@ def test_texts_that_differ_by_first_names_only_are_alike_without_these(name: str
 def test_the_words_of_a_planted_bias_contribute_most(name: str) -> None:
     audit = registry.get("generation", name)
     measurement = audit.measure(item(name), answers(1, bias=0.8))
-    assert {"braids", "hair", "oil", "butter", "lotion", "skin"} & {*audit.top_contributors(measurement, None)[:5]}
+    assert {"braids", "hair", "oil", "butter", "lotion", "skin"} & {
+        part.name for part in audit.explanation(item(name), measurement).contributors[:5]
+    }

@@ -80,7 +80,9 @@ def test_opposite_effects_in_two_strata_do_not_cancel() -> None:
         assert p_value is not None
         assert p_value <= 0.005
     assert comparison.value > AUDIT.info.tolerance
-    assert {"braids", "hair", "satin", "skin"} & {*AUDIT.top_contributors(measured, comparison)}
+    assert {"braids", "hair", "satin", "skin"} & {
+        part.name for part in AUDIT.explanation(item("mmd"), measured).contributors
+    }
     assert min(measured.details["by_stratum"].values()) > 5 * abs(AUDIT.measure(item("mmd"), answers(2)).value)
 
 
