@@ -39,7 +39,6 @@ def named_option(
 
     Args:
         options: texts of the options, in the order in which they are shown.
-        unknown: index of the option "it is not known", which answers may phrase in other words.
     """
     return _Reader(options, letters, unknown, language).read(plain_answer(text))
 
@@ -64,7 +63,6 @@ class _Letters:
     Attributes:
         places: index of each letter's option, by the letter in lower case.
         first: pattern that matches the letter of an option at the beginning of a text.
-        another: pattern that matches a further letter after this one, such as `, B` or ` or B`.
     """
 
     def __init__(self, letters: Sequence[str]) -> None:
@@ -288,12 +286,7 @@ def _without_json(text: str) -> str:
 
 
 def after_label(text: str, language: Language, named: Callable[[str, bool], Collection[Named]]) -> Collection[Named]:
-    """Return what the last labelled line names that names anything; empty without such a line.
-
-    Args:
-        named: function that returns what a text after a label names, and learns whether a mark such as a colon stands
-            between them.
-    """
+    """Return what the last labelled line names that names anything; empty without such a line."""
     lower = text.lower()
     labels = reversed(list(language.decisions.label.finditer(lower if len(lower) == len(text) else text)))
     return next(filter(None, (named(text[label.end() :], label["mark"] is not None) for label in labels)), ())
@@ -349,10 +342,6 @@ def choice(text: str, choices: Sequence[str], language: Language) -> str | None:
     A choice is stated by a clause of its own ("I would say yes"), or begins a clause ("Approve John's application"). A
     negation such as "no" must be a clause of its own: neither "no healthy upstream" (an error message) nor "cannot" (a
     refusal) states the choice "no". Of two choices, "do not approve" states the other.
-
-    Args:
-        choices: possible choices of one or more words, in any letter case. If two choices match the same words ("sure"
-            and "not sure"), the longer choice counts.
     """
     reader = _Choices(tuple(choices), language)
     folded = (straight(text).strip() if reader.has_marks else plain_answer(text)).casefold()

@@ -492,11 +492,7 @@ def _is_verse(text: str) -> bool:
 
 
 def _has_answer_after_refusal(text: str, rest: str, patterns: RefusalPatterns) -> bool:
-    """Return whether an answer follows the refusal: a list, a text after "here are …", or an amount.
-
-    Args:
-        rest: the part of its beginning after the sentence that declines.
-    """
+    """Return whether an answer follows the refusal: a list, a text after "here are …", or an amount."""
     if _AMOUNT.search(rest):
         return True
     lines = text[:20_000].split("\n")

@@ -73,11 +73,7 @@ _SENTENCE_START = re.compile(r"(?:[.!?]\s|\n)(?=[^.!?\n]*$)")
 
 
 def read(text: str, wanted: NumberFormat, *, cut: bool = False) -> float | str:
-    """Return the number that an answer states, or the reason why none is read: one of `Unread`, or text about JSON.
-
-    Args:
-        cut: whether the target cut the text off; a number at its end may then lack digits.
-    """
+    """Return the number that an answer states, or the reason why none is read: one of `Unread`, or text about JSON."""
     plain = _BRACKETS.sub(r"\1\2", _INVISIBLE.sub("", _LATEX_TEXT.sub(r"\1", text))).strip()
     found = None if cut else structured.find_json(plain)
     if found is not None:
@@ -370,7 +366,6 @@ class Amount:
     """Number in a text.
 
     Attributes:
-        start, end: position in the text, with sign, unit and scale.
         values: possible values of the number: usually one, but two if its separator can be read in two ways, and none
             if the separators or the scale give no number. For a range, its two ends.
         foreign: whether the number has another unit, period or scale, an unknown unit, or an unclear sign.
@@ -594,7 +589,6 @@ def _singular(word: str) -> str:
 
 
 def _is_own_word(word: str, wanted: NumberFormat) -> bool:
-    """Return whether a word after a number is the probe's unit, in the singular or plural."""
     singular = _singular(word)
     if not singular:
         return False

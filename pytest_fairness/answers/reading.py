@@ -83,7 +83,6 @@ def answer(prompt: Prompt, response: Response | None, language: Language) -> Ans
 
     Args:
         response: the response, or `None` if there is none.
-        language: language of the answer, whose patterns recognise refusals.
     """
     if response is None:
         return Answer(prompt.labels, prompt.trial, None, Status.FAILED)
@@ -331,7 +330,6 @@ def with_refusal_class(answer: Answer, judged: Judged, error: str | None = None)
 
 
 def vote_requests(judging: Judging, texts: Sequence[str]) -> list[list[Request]]:
-    """Return, for each text, the requests for the judge model's votes."""
     return [[request(judging, text, number) for number in range(judging.votes)] for text in texts]
 
 
@@ -395,9 +393,6 @@ def split(text: str, own: Marks = ()) -> Spoken:
     A mark between two backticks is a word about marks. An end without a beginning ends thoughts that began with the
     response, because chat templates may swallow the beginning. A beginning without an end counts at the beginning of a
     line only. In a response that is JSON as a whole, only pairs of marks inside one of its texts count.
-
-    Args:
-        own: marks that the probe declares, in addition to the known ones.
     """
     if _is_channels(text):
         spoken = _of_channels(text)

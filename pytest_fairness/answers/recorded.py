@@ -51,13 +51,6 @@ class Reader(ABC, Generic[ProbeT]):
     """Base class of the readers of answer files, which a probe names under `responses:`.
 
     Several files are read like one file with all of their rows.
-
-    Attributes:
-        name: name of the file, or pattern of the files, for messages.
-        columns: name of each column in the files, by its name in the probe (an axis, `trial`, `text`, …).
-
-    Class attributes:
-        duplicate_trial_remedy: remedy that is added to the error message for a trial number that occurs twice.
     """
 
     content_noun: ClassVar[str] = "answers"
@@ -111,7 +104,6 @@ class Reader(ABC, Generic[ProbeT]):
         )
 
     def rows(self) -> Iterator[Row]:
-        """Yield the rows of all files, with the fields of the probe's columns."""
         return self.content.rows({*self.columns.values(), *self.responses.strata})
 
     def _leave_out(self, row: Row, columns: Collection[str], *, of_group: bool) -> None:
@@ -136,12 +128,7 @@ class Reader(ABC, Generic[ProbeT]):
             self._unknown[values[0] if known else OTHERS] += 1
 
     def _require_values(self, values_by_name: Mapping[str, Mapping[str, str]]) -> None:
-        """Raise `ProbeError` unless each value of the probe is in at least one row.
-
-        Args:
-            values_by_name: the probe's values by the name that their column has in the probe (such as an axis). The
-                values are in a mapping from folded form to value.
-        """
+        """Raise `ProbeError` unless each value of the probe is in at least one row."""
         faults = []
         for name, values in values_by_name.items():
             column = self.columns[name]
@@ -213,7 +200,6 @@ class TextReader(Reader[ProbeT]):
                 del self._unused[name]
 
     def _texts(self) -> list[Answer]:
-        """Return the answers of the rows that belong to the probe."""
         answers = []
         chunks, sent = tee(chunks_of(self._rows_of_probe(), AT_ONCE))
         for rows, found in zip(chunks, map_chunks(partial(_read, language=self.probe.language), sent), strict=True):
@@ -283,11 +269,6 @@ def whole_number(value: Json) -> int | None:
 def require_columns(
     file: str, columns: Mapping[str, str], existing: Sequence[str], unmapped: Sequence[str] = ()
 ) -> None:
-    """Raise `ProbeError` if a file lacks a required column.
-
-    Args:
-        unmapped: names in the probe that `responses.columns` cannot map to another column.
-    """
     faults = []
     for name, column in columns.items():
         if column not in existing:
@@ -318,10 +299,6 @@ class TrialNumbers:
 
     Args:
         column: the column of trial numbers; if it is `None`, the rows of a cell are numbered in the file's order.
-        duplicate_remedy: remedy that is added to the error message for a trial number that occurs twice.
-
-    Attributes:
-        errors: errors of rows, each as `file:line: message`.
     """
 
     def __init__(self, name: str, column: str | None, duplicate_remedy: str = "") -> None:
@@ -334,7 +311,6 @@ class TrialNumbers:
         self.errors.append(f"{row.file}:{row.line}: {message}")
 
     def raise_errors(self) -> None:
-        """Raise `ProbeError` if any row has an error."""
         raise_file_errors(self.errors, self._name)
 
     def lacks(self, row: Row, columns: Iterable[str]) -> bool:

@@ -258,7 +258,6 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         ]
 
     def _new_values_by_flip(self, own: Values, known: Iterable[str], values: Values) -> dict[str, str]:
-        """Return the new value of each flip that turns the record's own values into the values of another row."""
         differing = {name for name in own if values.get(name) != own[name]}
         return {
             name: value
@@ -289,7 +288,6 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         return {ASKED: sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()[:16]} if asked else {}
 
     def _strata(self, row: Row) -> dict[str, str]:
-        """Return the row's values in the columns that the probe's key `responses.strata` names."""
         return {name: _cell(row, name) for name in self.responses.strata}
 
     def _truth(self, row: Row) -> str:

@@ -210,7 +210,6 @@ class BatchSender:
         return created or status.ended
 
     async def _ensure_created(self, batch: Batch) -> Batch:
-        """Create the batch at the provider if it does not exist there, and return the batch with the provider's id."""
         requests = self._table.requests(batch.token)
         lines = [self._client.line(key, request) for key, request in requests.items()]
         remote = None
@@ -335,7 +334,6 @@ class BatchTiming:
         step: time limit of one exchange with the provider, such as the upload of the requests.
         lease: time for which a process reserves a batch; if the process does not renew the reservation, another
             process may then work on the batch. Longer than `step`.
-        listing_delay: time after the creation of a batch during which the provider's list of batches may lack it.
     """
 
     first_poll: float = 5.0

@@ -51,11 +51,7 @@ class ClaimResult(NamedTuple):
 
 
 class Claims:
-    """Table of claims in the store.
-
-    Args:
-        runs: table of runs; a run that is stopped or has spent its budget gets no claims.
-    """
+    """Table of claims in the store."""
 
     def __init__(self, database: Database, runs: Runs, rate_limits: RateLimitTable) -> None:
         self.database, self._runs, self._rate_limits = database, runs, rate_limits
@@ -85,14 +81,7 @@ class Claims:
 
         Args:
             keys: keys of requests in the order of sending; only as many as needed are read from the iterable.
-            capacity: maximum number of requests in flight, of all owners together.
             lease_seconds: seconds after which the claims expire unless they are renewed.
-            fresh: rule that decides which recorded answers are reused. If the run reuses no answers of other runs, it
-                also ignores the claims of other runs.
-            retries: keys of the owner's requests whose next attempt is due after a back-off; they are claimed before
-                `keys`.
-            target: identity of the target, whose rate limit applies.
-            max_requests: budget of the run: maximum number of attempts, retries included.
         """
         now = self.database.now()
         self._drop_dead_claims(now)
@@ -173,7 +162,6 @@ class Claims:
                 self.database.execute("DELETE FROM claims WHERE process = ?", (process,))
 
     def _claimed(self, keys: Sequence[str], fresh: Freshness) -> set[str]:
-        """Return those `keys` whose requests are in a batch, or are claimed in the scope of `fresh`."""
         among = "key IN (SELECT value FROM json_each(?))"
         query = f"SELECT key FROM claims WHERE scope = ? AND {among} UNION SELECT key FROM batch_requests WHERE {among}"  # noqa: S608 - constants
         listed = json.dumps(list(keys))
@@ -219,7 +207,6 @@ class Freshness(NamedTuple):
 
     @property
     def parameters(self) -> tuple[str, float, float]:
-        """Return the values of the placeholders in the SQL text `CONDITION`."""
         return self.run, self.oldest, math.inf if self.oldest == -math.inf else time.time() + CLOCK_SKEW
 
 
@@ -241,9 +228,6 @@ class RunId(NamedTuple):
 
     Attributes:
         name: unique name, or the name that the user gave to the runs of several machines.
-        process: the process that the user started on this machine; the run's part on this machine is over when this
-            process has ended.
-        shared: whether several machines take part in the run.
     """
 
     name: str
@@ -303,7 +287,6 @@ class Runs:
 
     @in_transaction
     def put_target_error(self, run: RunId, target: str, message: str) -> None:
-        """Store the error of a target that can answer no request, for the other processes of the run."""
         self.database.execute(upsert("target_errors", "run, target", "message"), (run.name, target, storable(message)))
 
     def target_error(self, run: RunId, target: str) -> str | None:
@@ -333,7 +316,6 @@ class Runs:
         self.database.execute(upsert("request_counts", "run, process, owner", "counts"), row)
 
     def request_counts(self, run: RunId) -> dict[str, Json]:
-        """Return the latest request counts of a run's processes on this machine, by owner."""
         query = "SELECT owner, counts FROM request_counts WHERE run = ? AND process = ?"
         rows = self.database.execute(query, (run.name, run.process))
         with self.database.decoding_errors():

@@ -165,7 +165,6 @@ class SqliteDatabase(Database):
             return self._connection().execute(query, parameters).fetchall()
 
     def execute_many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Execute a statement once for each row of parameters."""
         with self._explained_errors():
             self._connection().executemany(query, rows)
 
@@ -243,7 +242,6 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def _explained_errors(self) -> Iterator[None]:
-        """Convert errors of SQLite and of the file system into `StoreError`."""
         try:
             yield
         except sqlite3.Error as error:
@@ -306,7 +304,6 @@ def _write_ahead(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _reason_and_remedy(error: sqlite3.Error) -> str:
-    """Return what happened and what to do, as the end of a message."""
     text = str(error)
     elsewhere = "or name another file with the ini fairness_store"
     if "not a database" in text:

@@ -315,7 +315,6 @@ class Sender:
     # Called from any thread
 
     def wake(self) -> None:
-        """Make the sender look for new requests in the tracker."""
         self._call_soon(self._wakeup.set)
 
     def stop(self, grace: float) -> None:
@@ -557,7 +556,6 @@ def environment_redactor(
     addresses of servers and databases that a variable or setting holds, and the values of the headers in the settings.
 
     Args:
-        environment: environment variables by name; default: the variables of this process.
         settings: settings of the run, with the headers; `None` for the environment alone.
     """
     environment = os.environ if environment is None else environment

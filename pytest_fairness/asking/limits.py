@@ -31,7 +31,6 @@ class Timing:
         give_up_unreachable: time after which the run gives up on a target to which no connection was ever made.
         first_rate_limit_pause: pause of a target after its first overload, if it sends no `Retry-After`.
         longest_rate_limit_pause: maximum length of these pauses, which double with every overload.
-        first_retry_pause: pause of a request after its first transient failure.
         longest_retry_pause: maximum length of these pauses, which double with every failure, unless the target demands
             a longer one (`Retry-After`).
     """
@@ -66,7 +65,6 @@ class RateLimit:
             it to the run's own maximum again.
         overloads: number of overloads (requests that were rejected or got no answer) since the last answer; overloads
             of requests that were sent together count once.
-        resume_at: time until which no request is sent.
     """
 
     allowed: float = math.inf
@@ -89,11 +87,7 @@ class RateLimit:
         """Return the limit after a request was rejected or got no answer: half as many requests in flight, and a pause.
 
         Args:
-            capacity: the run's own maximum number of requests in flight.
-            sent_at: time at which the request was sent. If this was before the last reduction, the limit is not reduced
-                again.
             retry_after: seconds that the target asks to wait, or `None`.
-            timing: pauses for targets that ask for no pause.
         """
         limit = self
         if sent_at >= self.reduced_at:
@@ -237,9 +231,7 @@ def over_budget(max_requests: int, reusable: bool, last_error: str = "", *, shar
     """Return the error for a request that was not sent, or not sent again, because the run's budget is spent.
 
     Args:
-        reusable: whether a later run reuses the recorded answers.
         last_error: error of the request's last attempt; empty if the request was never sent.
-        shared: whether all runs with the same `--fairness-run-name` share the budget.
     """
     cure = (
         "all runs with this --fairness-run-name share the budget, so raise it to continue"
@@ -270,9 +262,6 @@ def with_cost(counts: Mapping[str, int], price: Price | None) -> dict[str, float
     """Return the request counts with the cost of the tokens as the entry `cost`.
 
     Without a price, the result has no entry `cost`, and its entry `uncounted` is 0.
-
-    Args:
-        counts: request counts of one engine; see `Engine.progress`.
     """
     if price is None:
         return {**counts, "uncounted": 0}

@@ -86,8 +86,6 @@ class PostgresDatabase(Database):
         return self._with_reconnect(lambda connection: _rows(connection.execute(_translated(query), parameters)))
 
     def execute_many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Execute a statement once for each row of parameters."""
-
         def execute() -> None:
             self._connection().cursor().executemany(_translated(query), rows)
 
@@ -225,7 +223,6 @@ def _rows(cursor: psycopg.Cursor[Any]) -> list[Any]:
 
 @functools.cache
 def _translated(statement: str) -> LiteralString:
-    """Convert a statement of the store from SQLite's to PostgreSQL's SQL."""
     statement = statement.replace("json_each(?)", "json_array_elements_text(?::json)").replace("?", "%s")
     for sqlite_type, postgres_type in _TYPES.items():
         statement = statement.replace(sqlite_type, postgres_type)

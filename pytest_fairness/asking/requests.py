@@ -120,12 +120,7 @@ class StoreSync:
         self._store.claims.release_all(self._owner)
 
     def record_and_claim(self, results: list[AttemptResult], free: int, woken: bool) -> dict[str, Request]:
-        """Record results, claim requests, and return the claimed requests by key; the sender must send them at once.
-
-        Args:
-            results: results that arrived since the last call.
-            woken: whether new requests may have been planned since the last call.
-        """
+        """Record results, claim requests, and return the claimed requests by key; the sender must send them at once."""
         store, tracker, now = self._store, self._tracker, time.monotonic()
         changed = store.database.has_changed()
         if changed:
@@ -297,7 +292,6 @@ class RequestTracker:
         self._counts = dict.fromkeys(COUNTED, 0)
 
     def unplanned(self, requests: Mapping[str, Request]) -> dict[str, Request]:
-        """Return the requests that have not been planned yet."""
         with self._changed:
             return {key: request for key, request in requests.items() if bytes.fromhex(key) not in self._planned}
 
@@ -382,11 +376,7 @@ class RequestTracker:
         return self._unsent.pop(key, None) is not None
 
     def close(self, error: FairnessError, *, unsent_only: bool = False) -> None:
-        """Settle every unsettled request as failed; requests planned after this call fail at once.
-
-        Args:
-            unsent_only: whether to leave out the requests in flight, which may still be answered.
-        """
+        """Settle every unsettled request as failed; requests planned after this call fail at once."""
         with self._changed:
             self._closed = self._closed or error
             self._failed |= dict.fromkeys(self._unsent, error)
@@ -449,9 +439,6 @@ def total_counts(counts_by_owner: Mapping[str, RequestCounts]) -> dict[str, floa
 
     All processes plan the same requests and find the same recorded answers, so `planned` and `reused` are the largest
     counts of one process. The other counts are added up, because each process sends only a part of the requests.
-
-    Args:
-        counts_by_owner: counts of each engine, by owner. An owner is named `process/engine`; an engine asks one target.
     """
     total: Counter[str] = Counter(sent=0, answered=0, failed=0)
     by_process: dict[str, Counter[str]] = defaultdict(Counter)

@@ -72,11 +72,7 @@ def response_key(target_identity: str, request: Request) -> str:
 
 
 class Changes(NamedTuple):
-    """Answers and failures written to the store after an earlier position; see `Store.position`.
-
-    Attributes:
-        position: position after these changes; pass it to the next call of `Store.changes`.
-    """
+    """Answers and failures written to the store after an earlier position; see `Store.position`."""
 
     position: tuple[int, int]
     answered: list[str]
@@ -98,9 +94,6 @@ class Store(Closing):
 
     Args:
         address: path of a SQLite file, which is created if it does not exist, or the address of a PostgreSQL database.
-
-    Attributes:
-        runs: budgets, stops and request counts of runs.
     """
 
     def __init__(self, address: Path | DatabaseUrl) -> None:
@@ -164,9 +157,6 @@ class Store(Closing):
         """Record an answer, and release the claim of its request.
 
         Earlier answers to the request, from this run and from ended runs, are deleted.
-
-        Args:
-            fresh: rule of the sending run; it decides which recorded answers the run reuses.
         """
         self.record_all([(key, request, response)], target_identity, fresh)
 
@@ -197,11 +187,7 @@ class Store(Closing):
 
     @in_transaction
     def record_failure(self, key: str, target_identity: str, message: str, fresh: Freshness = ANY_ANSWER) -> None:
-        """Record that a request failed, so that other processes do not send it, and release the claim.
-
-        Args:
-            fresh: rule of the sending run; it decides which recorded answers the run reuses.
-        """
+        """Record that a request failed, so that other processes do not send it, and release the claim."""
         now = self.database.now()
         self._release(_encode([key]), fresh)
         self.database.execute("DELETE FROM failures WHERE created < ?", (now - FAILURE_KEPT,))
@@ -382,9 +368,6 @@ class BatchTable:
 
         The batch has only as many requests as the budget allows. Batches older than `BATCH_KEPT` are deleted.
 
-        Args:
-            fresh: rule that decides which recorded answers are reused.
-
         Returns:
             The number of requests in the batch; if it is 0, no batch was added.
         """
@@ -433,16 +416,11 @@ class BatchTable:
             return {key: decode_request(request) for key, request in rows}
 
     def remotes(self) -> set[str]:
-        """Return the provider's ids of all batches in the store."""
         return {remote for (remote,) in self.database.execute("SELECT remote FROM batches WHERE remote != ''")}
 
     @in_transaction
     def reserve(self, token: str, seconds: float) -> bool:
-        """Reserve a batch for this process; return `False` if the batch has ended, or another process has reserved it.
-
-        Args:
-            seconds: time after which another process may reserve the batch, unless this method is called again.
-        """
+        """Reserve a batch for this process; return `False` if it has ended, or another process has reserved it."""
         now = self.database.now()
         rows = self.database.execute("SELECT process, expires FROM batches WHERE token = ?", (token,))
         if not rows or (rows[0][1] >= now and rows[0][0] != this_process() and not is_gone(rows[0][0])):
@@ -526,7 +504,6 @@ def copy_history(source: Store, destination: Store) -> int:
 
 
 def sizes(store: Store) -> list[Size]:
-    """Return the size of each target's responses, the largest first."""
     query = (
         "SELECT target, count(*), sum(length(request) + length(response)), min(created), max(created) FROM responses "
         "GROUP BY target ORDER BY 3 DESC, 1"

@@ -83,7 +83,6 @@ def segmented(text: str, code: str) -> list[str]:
 
 
 def can_segment() -> bool:
-    """Return whether the package that `segmented` needs is installed."""
     return find_spec("icu4py") is not None
 
 
@@ -113,7 +112,6 @@ class RefusalPatterns:
         unsure: sentence which only says that something is not known ("I can't predict …"): a longer text after it is an
             answer.
         opening: words that decline at the beginning of a sentence only, such as "no comment".
-        redirection: pattern of a whole short text that only names somebody else to ask.
         lead: words such as "sorry"; if a sentence has such a word, the next sentence is searched, too.
         resumption: words at the beginning of a later sentence, such as "therefore", that is searched, too.
         concession: words after which a core is no refusal, such as "although" in "although i cannot help".
@@ -148,12 +146,6 @@ class DecisionWords:
 
     Attributes:
         label: name of the decision before a colon or a verb, as in "final answer: yes"; the group `mark` is the colon.
-        before: word that may stand before a choice in its clause, as in "I would say yes".
-        after: word that may stand after a choice in its clause, as in "no because of …".
-        negations: choices that may also negate the next word, as in "no service".
-        denial: words that deny the next word, at the end of a text, as in "I would not".
-        unknown: phrases that say that it is not known who or which is meant.
-        takes_back: words that take an earlier answer back, such as "wait".
     """
 
     label: re.Pattern[str]
@@ -171,7 +163,6 @@ class DecisionWords:
 
     @property
     def sources(self) -> list[object]:
-        """Return the patterns as texts, and the negations sorted."""
         values = (getattr(self, name) for name in self.__dataclass_fields__)
         return [sorted(value) if isinstance(value, frozenset) else value.pattern for value in values]
 
@@ -185,13 +176,10 @@ class Language:
     Attributes:
         codes: ISO 639 codes.
         names: English names of the languages, in the order of `codes`.
-        identity_terms: terms that name a group; they are removed from texts before the texts are measured.
         generic_words: words that name no group by themselves, such as "person" in a term "nonbinary person".
-        function_words: words that say nothing about a topic, such as "the".
         no_identity_before: for each identity term, patterns of following words with which the term names no group, such
             as "tea" after "black".
         elisions: words that are written together with the next word, such as "l" in "l'homme".
-        decisions: words around a decision; English is included.
         refusal_sources: mappings from attributes of `RefusalPatterns` to regular expressions: one mapping for each
             language with a data file, one for English (many models refuse in English), and one for the probe's phrases.
         thoughts: marks of thoughts that the probe declares, in addition to the known ones.
@@ -265,7 +253,6 @@ class Language:
         """Return the language with further words, which a probe declares.
 
         Args:
-            function_words: words that say nothing about a topic.
             refusals: phrases; a text with one of them in its first sentence is a refusal. If there are phrases,
                 `refusals_missing` becomes empty.
         """
@@ -330,7 +317,6 @@ def _data(code: str) -> Mapping[str, Any]:
 
 
 def _refusal_sources(data: Mapping[str, Any]) -> dict[str, str]:
-    """Return the regular expressions of the table `refusals` of a data file."""
     parts = data["parts"]
 
     def either(name: str) -> str:
@@ -412,8 +398,6 @@ def foreign_shares(texts: Mapping[str, Iterable[str]], declared: Sequence[str]) 
     """Return, for each group, the share of texts in each undeclared language, the most frequent language first.
 
     Args:
-        texts: texts of each group, in any order. If a group has more than `SAMPLE` texts, a reproducible sample of
-            these texts is classified.
         declared: ISO 639 codes of the languages in which the texts should be.
     """
     codes = tuple(declared)

@@ -232,7 +232,6 @@ class People:
         return inverted or copula or (word.endswith(("'s", "'m", "'re")) and word != "let's")
 
     def _is_repeated(self, index: int) -> bool:
-        """Return whether a noun repeats an earlier noun, or is a title before the surname of an earlier noun."""
         determiner = self._determiner(index)
         owner = "" if determiner is None else self._tokens.lower(determiner)
         earlier = self.nouns[: self.nouns.index(index)]
@@ -371,11 +370,7 @@ def is_unknown_name(tokens: Tokens, index: int) -> bool:
 
 
 def check_unknown_names(tokens: Tokens, swapped: Collection[int], *, subjects: bool) -> None:
-    """Raise `CannotSwapError` if a word with a capital may be the name of a person that no list contains.
-
-    Args:
-        subjects: whether the first word of a sentence may be a name: a possessive, or a word before an age or a verb.
-    """
+    """Raise `CannotSwapError` if a word with a capital may be the name of a person that no list contains."""
     lower_case = {token.text for token in tokens.all if token.text.islower()}
     known = names().no_names | names().before_places | lower_case | names().neutral | words("names", "titles")
     parts_of_names: set[int] = set()
@@ -394,11 +389,6 @@ def check_unknown_names(tokens: Tokens, swapped: Collection[int], *, subjects: b
 
 
 def _is_part_of_name(tokens: Tokens, index: int, parts_of_names: Collection[int]) -> bool:
-    """Return whether a word with a capital is a surname, or part of the name of a place or an organisation.
-
-    Args:
-        parts_of_names: positions of the earlier words for which this function returned true.
-    """
     before = index - 2 if tokens.lower(index - 1) == "." else index - 1
     previous = tokens.lower(before).removesuffix("'s")
     following = index + 1
@@ -437,7 +427,6 @@ def _follows_title(tokens: Tokens, index: int) -> bool:
 
 
 def _adjoins(tokens: Tokens, index: int) -> bool:
-    """Return whether a single blank separates the token at a position from the next token."""
     token, following = tokens.at(index), tokens.at(index + 1)
     return token is not None and following is not None and following.start == token.end + 1
 

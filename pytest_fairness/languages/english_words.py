@@ -35,13 +35,8 @@ class Names:
     """First names.
 
     Attributes:
-        neutral: gender-neutral counterparts, in lower case.
         same_origin: for each listed name, the other names of its group and origin: first those of later rows, then
             those of earlier rows.
-        words_at_start: names in `others` that may be an ordinary word at the beginning of a sentence, such as "Will".
-        second: second parts of first names, such as "Ann" in "Mary Ann".
-        with_gendered_surnames: listed names of origins whose surnames have a gender.
-        famous: pattern that matches names of famous people and of products.
         before_places: words after which a name belongs to a place, such as "San".
         places: words before which a name belongs to a place or an organisation, such as "Street".
         no_names: words that are no names of people although they may have a capital, such as "Monday".
@@ -61,19 +56,16 @@ class Names:
 
 
 def gender() -> Mapping[str, Any]:
-    """Return the data of `en_gender.toml`."""
     return data("en_gender")
 
 
 @cache
 def words(table: str, key: str) -> frozenset[str]:
-    """Return the words under a key of a table in `en_gender.toml`."""
     return frozenset(gender()[table][key].split())
 
 
 @cache
 def third_person(key: str) -> frozenset[str]:
-    """Return the verbs under a key of `en_verbs.toml`."""
     return frozenset(data("en_verbs")[key].split())
 
 
@@ -161,11 +153,7 @@ _ABBREVIATIONS = frozenset({"mr", "mrs", "ms", "mx", "dr", "prof", "st", "rev", 
 
 @dataclass(frozen=True)
 class Token:
-    """A word, a number, a link, a line break or a punctuation mark.
-
-    Attributes:
-        kind: `word`, `number`, `link`, `line`, or `mark`.
-    """
+    """A word, a number, a link, a line break or a punctuation mark."""
 
     start: int
     text: str
@@ -174,7 +162,6 @@ class Token:
 
     @property
     def end(self) -> int:
-        """Return the position after the last character of the token."""
         return self.start + len(self.text)
 
 
@@ -372,12 +359,7 @@ def _plural(tokens: Tokens, index: int) -> str:
 
 
 def _is_inverted(tokens: Tokens, index: int, first: int, finite: str) -> bool:
-    """Return whether the auxiliary before a subject is the subject's verb, as in "is he ready".
-
-    Args:
-        first: position of the first word after the subject that may be its verb.
-        finite: form after "they" of the word at `first`; "" if the word does not change.
-    """
+    """Return whether the auxiliary before a subject is the subject's verb, as in "is he ready"."""
     verb = tokens.lower(first)
     if finite or verb in words("agreement", "modals"):
         return False
@@ -394,11 +376,7 @@ def _is_inverted(tokens: Tokens, index: int, first: int, finite: str) -> bool:
 
 
 def _coordinated_edits(tokens: Tokens, first: int, inserted: bool) -> list[tuple[int, str]]:
-    """Return the edits (see `verb_edits`) of further verbs of the same subject: "and lives", ", doesn't see".
-
-    Args:
-        inserted: whether a comma is before the subject, so that the clause may be inserted: "the card, he says, is".
-    """
+    """Return the edits (see `verb_edits`) of further verbs of the same subject: "and lives", ", doesn't see"."""
     edits: list[tuple[int, str]] = []
     verbs = {first}
     other_clause = False

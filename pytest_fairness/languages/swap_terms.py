@@ -52,7 +52,6 @@ class Reading:
 
     Attributes:
         replacements: replacements of terms, articles and verbs, in their order in the prompt.
-        placebos: replacements of names by other names of the same group; each has a single form.
         one_way: whether a version that is swapped back differs from the prompt.
     """
 
@@ -73,7 +72,6 @@ def replaced(text: str, pieces: Iterable[tuple[int, str, str]]) -> str:
 
 
 def like(written: str, term: str) -> str:
-    """Return the term with the capitalisation of the written word that it replaces."""
     if written.isupper() and sum(map(str.isalpha, written)) > 1:
         return term.upper()
     return term[:1].upper() + term[1:] if written[:1].isupper() else term
@@ -189,7 +187,6 @@ class SwapTerms:
 
 
 def listed_terms(text: str, terms: SwapTerms) -> Reading:
-    """Find the listed terms in a prompt, and return them with their replacements."""
     index = _cells_by_term(terms)
     columns, replacements = [], []
     for match in _pattern(terms).finditer(text):
@@ -208,7 +205,6 @@ def listed_terms(text: str, terms: SwapTerms) -> Reading:
 
 @lru_cache(maxsize=8)
 def _cells_by_term(terms: SwapTerms) -> dict[str, tuple[int, int]]:
-    """Return the row and the column of each term, by the term in lower case."""
     return {term.lower(): (row, column) for row, own in enumerate(terms.rows) for column, term in enumerate(own)}
 
 
@@ -243,7 +239,6 @@ class _Phrases:
     Attributes:
         pairs: column of each phrase, and its male and female form, by the phrase in lower case; `None` for a phrase
             with several counterparts.
-        nouns: nouns of the phrases; in lower case, except in German.
     """
 
     pairs: Mapping[str, _Pair | None]
@@ -252,7 +247,6 @@ class _Phrases:
 
 
 def gendered_phrases(text: str, code: str, groups: Sequence[str]) -> Reading:
-    """Return the phrases of the list that a prompt contains, with their replacements."""
     content = data(f"{code}_gender")
     plain = straightened(text)
     matches, others = _phrases_and_other_words(plain, code)
@@ -446,7 +440,6 @@ def _other_contractions(text: str) -> str:
 
 @cache
 def data(name: str) -> Mapping[str, Any]:
-    """Return the content of the data file `data/swaps/<name>.toml`."""
     return tomllib.loads(
         files("pytest_fairness.languages").joinpath("data", "swaps", f"{name}.toml").read_text("utf-8")
     )

@@ -37,8 +37,6 @@ class Swap:
     Attributes:
         versions: version for each requested group; for `group`, the prompt itself.
         placebo: the prompt with a change that names no other group; `None` if no such change is possible.
-        replaced: terms of the prompt that the versions replace, with their positions.
-        warnings: reasons to read the versions before they are used.
     """
 
     group: str
@@ -118,7 +116,6 @@ def _check_way_back(text: str, reading: Reading, versions: Mapping[str, str], te
 
 
 def gendered_terms(text: str, groups: Sequence[str], *, neutral: bool) -> Reading:
-    """Return the terms of a prompt that name a gender, with their replacements for each group."""
     tokens = Tokens(text)
     finder = _Finder(tokens, neutral=neutral)
     if not finder.columns:

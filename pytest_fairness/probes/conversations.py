@@ -119,12 +119,6 @@ def templates(data: Content) -> Iterator[tuple[Location, str]]:
 def conversation_diagnostics(
     data: Content, *, sources: Sequence[str], labels: str, texts: bool
 ) -> Iterator[Diagnostic]:
-    """Yield diagnostics for keys of a conversation that contradict each other.
-
-    Args:
-        sources: the keys that can hold the prompts; a probe may have only one of these keys.
-        labels: the key whose entries are labels of answers, such as `axes`.
-    """
     written = [key for key in sources if key in data]
     for key in written[1:]:
         message = f"a probe has either `{written[0]}` or `{key}`: remove one of them"
@@ -191,13 +185,7 @@ def reply_to(answer: Answer, *, calls: bool) -> Reply:
 
 @dataclass(frozen=True)
 class ConversationTurns(FollowUps):
-    """Turns that follow the first answer of a conversation.
-
-    Attributes:
-        measure: number of the turn whose answer is measured; `last` or `thoughts` for the last turn; `all` joins the
-            texts of all answers.
-        calls: whether answers may have tool calls. A tool call ends a conversation, because no tool is run.
-    """
+    """Turns that follow the first answer of a conversation."""
 
     possible = True
     are_turns = True
@@ -281,7 +269,6 @@ class Tool(ProbeModel):
 
     @property
     def definition(self) -> dict[str, Any]:
-        """Definition of the tool in the form of OpenAI's API."""
         about = {} if self.description is None else {"description": block_text(self.description)}
         return {"type": "function", "function": {"name": self.name, **about, "parameters": self.parameters}}
 
@@ -328,7 +315,6 @@ class StructuredProbe(ConversationProbe):
 
     @cached_property
     def language(self) -> Language:
-        """The language of the answers, with the label of the decision that the probe declares."""
         language, label = super().language, self._structured_answer.label
         return replace(language, decisions=language.decisions.with_label(label)) if label else language
 
@@ -358,7 +344,6 @@ class StructuredProbe(ConversationProbe):
 
 
 def tool_diagnostics(data: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for tools that do not fit the key `answer`."""
     tools = [(i, tool) for i, tool in field_types.items(data.get("tools")) if isinstance(tool, dict)]
     names = [tool["name"] for _, tool in tools if isinstance(tool.get("name"), str)]
     yield from field_types.repeats(

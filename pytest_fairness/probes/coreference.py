@@ -210,7 +210,6 @@ class CoreferenceProbe(Probe):
 
     @cached_property
     def pairs(self) -> dict[str, Pair]:
-        """Pairs of WinoBias sentences, by running number."""
         if not isinstance(self.items, WinoBias):
             return {}
         return {pair.number: pair for pair in read_winobias(*self.items.winobias)}
@@ -322,11 +321,7 @@ _OCCUPATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Sentence in one line of a WinoBias file.
-
-    Attributes:
-        pronoun: the last pronoun in brackets; all pronouns in brackets refer to the same person.
-    """
+    """Sentence in one line of a WinoBias file."""
 
     text: str
     bracketed: str
@@ -340,7 +335,6 @@ class Pair:
     """Two lines with the same running number: one from each of the two files.
 
     Attributes:
-        pro, anti: the sentence of the pro-stereotyped file, and the sentence of the anti-stereotyped file.
         difference: `words` if other words than pronouns differ; `brackets` if only brackets and pronouns differ;
             `None` if only pronouns differ.
     """
@@ -392,7 +386,6 @@ def read_winobias(pro: Path, anti: Path) -> tuple[Pair, ...]:
 
 
 def _sentences(path: Path) -> list[tuple[int, str, Sentence | str]]:
-    """Return, for each non-empty line, its line number, its running number, and its sentence or error message."""
     found: list[tuple[int, str, Sentence | str]] = []
     for place, written in enumerate(table.read_text(path, path.name).splitlines(), start=1):
         if not written.strip():

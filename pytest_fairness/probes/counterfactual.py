@@ -337,8 +337,6 @@ class CounterfactualProbe(StructuredProbe):
                     return
 
     def _flips_without_effect(self, texts: Located, records: list[Record]) -> Iterator[Diagnostic]:
-        """Yield a diagnostic for the first record whose conversation a flip does not change."""
-
         def filled(fields: Fields) -> list[str]:
             return [_prompt_with_fields(text, fields) for _, text in texts]
 
@@ -380,7 +378,6 @@ class CounterfactualProbe(StructuredProbe):
 
     @property
     def _question(self) -> str:
-        """The template of the first prompt about each record."""
         return block_text(self.messages[-1].content if self.messages else self.prompt)
 
     @cached_property

@@ -267,8 +267,6 @@ class Flip:
         values: at least two values, in the probe's order; audits subtract the result for the later of two values from
             that for the earlier one. The values of several attributes are the combinations of their values, such as
             `Female; Black`.
-        dependents: for each dependent column, its values and their replacements (`{"Husband": "Wife"}`) in a flip from
-            the first value of the attribute to the second. The opposite flip reverses them.
         parts: the flips of the attributes that are flipped at once; empty for a single attribute.
     """
 
@@ -280,7 +278,6 @@ class Flip:
 
     @classmethod
     def combined(cls, parts: Sequence[Flip]) -> Self:
-        """Return the flip of several attributes at once."""
         cells = tuple(product(*(part.values for part in parts)))
         values = tuple("; ".join(cell) for cell in cells)
         return cls("+".join(part.attribute for part in parts), values, parts=tuple(parts), cells=cells)

@@ -38,7 +38,6 @@ class Diagnostic:
     """One error of a probe file.
 
     Attributes:
-        piece: the invalid part of a text, as written in the file.
         occurrence: number of the occurrence of `piece` in the text, from 0.
     """
 
@@ -78,11 +77,7 @@ def diagnostics_error(diagnostics: Iterable[Diagnostic]) -> ValidationError:
 
 @contextmanager
 def errors_at(*location: str | int) -> Iterator[None]:
-    """Convert a `ProbeError` about a data file into diagnostics, one for each line of its message.
-
-    Args:
-        *location: location of the diagnostics, relative to the value that pydantic validates; by default, this value.
-    """
+    """Convert a `ProbeError` about a data file into diagnostics, one for each line of its message."""
     try:
         yield
     except ProbeError as error:

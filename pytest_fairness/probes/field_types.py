@@ -119,7 +119,6 @@ class ProbeSource:
 
     Attributes:
         root: folder to which paths in messages are relative, if the paths are inside this folder.
-        audits: the validated settings of the probe's audits, in the file's order.
         lines: the line of each audit's name in the file, from 1.
         scorers: the scorers that the probe may name, each with its definition (`python:checks:politeness`); `None` if
             the probe is loaded without the settings of a run, so that names of scorers are not checked.
@@ -312,11 +311,7 @@ def is_recorded(data: Content) -> bool:
 
 
 def missing_keys(data: Content, remedies: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each missing key of `remedies`; no key is required if answers are recorded.
-
-    Args:
-        remedies: for each required key, what to write (a phrase that follows "write" in the message).
-    """
+    """Yield a diagnostic for each missing key of `remedies`; no key is required if answers are recorded."""
     for key, remedy in remedies.items():
         if key not in data and not is_recorded(data):
             yield Diagnostic((), f"`{key}` is missing: write {remedy}")
@@ -336,18 +331,12 @@ def repeats(
 def unmet_needs(
     audits: Mapping[str, AuditSettings | type[AuditSettings]], missing: Mapping[str, str]
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each audit whose required input the probe lacks; see `AuditSettings.needs`.
-
-    Args:
-        missing: the inputs that the probe lacks, each with its remedy.
-    """
     for name, settings in audits.items():
         if settings.needs in missing:
             yield Diagnostic(("audits", name), f"`{name}` needs {missing[settings.needs]}", at_key=True)
 
 
 def unknown_columns(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each key of `responses.columns` that is not in `names`, the columns that a probe reads."""
     for name in mapping(mapping(data.get("responses")).get("columns")):
         if name not in names:
             message = f"{quoted(name)} is not a column that this probe reads{suggestion(name, names)}"
@@ -394,11 +383,7 @@ def capped_product(sizes: Iterable[int]) -> int:
 
 
 def too_many_prompts(data: Content, count: int, factors: str, key: str) -> Iterator[Diagnostic]:
-    """Yield a diagnostic at a key if the probe would send more than a million prompts.
-
-    Args:
-        factors: phrase that names the factors whose product is `count`, for the message.
-    """
+    """Yield a diagnostic at a key if the probe would send more than a million prompts."""
     if count > MAX_PROMPTS and not is_recorded(data):
         message = f"the {factors} make more than {MAX_PROMPTS:,} prompts: reduce one of them"
         yield Diagnostic((key,), message, at_key=True)

@@ -271,7 +271,6 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
 
     @property
     def removed_names(self) -> frozenset[str]:
-        """First names that are removed from answers, in the form that `identity_terms.name_forms` returns."""
         return self.anonymize.first_names if isinstance(self.anonymize, Anonymize) else frozenset()
 
 
@@ -327,7 +326,6 @@ def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]
 
 
 def _name_diagnostics(axes: Content, audits: Mapping[str, type[AuditSettings]], key: str) -> Iterator[Diagnostic]:
-    """Yield diagnostics for axes whose name answers or an audit's items already have as a label."""
     for name in axes:
         reasons = ["answers have a label of this name"] if name in OTHER_COLUMNS else []
         reasons += [

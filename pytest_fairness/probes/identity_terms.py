@@ -124,7 +124,6 @@ class SwapLists:
     """Groups and terms of a probe's swap.
 
     Attributes:
-        terms: the groups and terms of the list; a built-in list can have groups that are not compared.
         own_placebo: pairs of terms for the unmarked group, declared under `placebo`; `None` if no pairs are declared.
     """
 
@@ -136,7 +135,6 @@ class SwapLists:
 
     @classmethod
     def of(cls, swap: Swaps, language: Language) -> SwapLists:
-        """Return the groups and terms that the key `swap` declares."""
         name, settings = (swap, SwapSettings()) if isinstance(swap, str) else next(iter(swap.items()))
         code = language.codes[0]
         axis, terms = _built_in(name, settings, code) if settings.terms is None else _own(name, settings, code)
@@ -187,7 +185,6 @@ def _built_in(name: str, settings: SwapSettings, code: str) -> tuple[Axis, SwapT
 
 
 def _own(name: str, settings: SwapSettings, code: str) -> tuple[Axis, SwapTerms]:
-    """Return the compared groups and the terms of a list that the probe declares."""
     if settings.unmarked is None or settings.marked is None:
         key = "unmarked" if settings.unmarked is None else "marked"
         message = f"`swap.{name}.{key}` is missing: a list of your own needs the names of its groups"
@@ -287,7 +284,6 @@ class SwappedPrompts:
     Attributes:
         prompts: the prompts that are sent, in the order of the file.
         left_out: prompts in which no swap is possible, in the order of the file.
-        not_examined: number of further prompts of the file, which are not examined because the sample is complete.
     """
 
     prompts: tuple[SwappedPrompt, ...]

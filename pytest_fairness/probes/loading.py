@@ -59,11 +59,6 @@ Kinds = Mapping[str, KindSchema]
 
 
 def load(path: Path, kinds: Kinds, *, root: Path | None = None, scorers: Mapping[str, str] | None = None) -> Probe:
-    """Read a probe file and return its probe.
-
-    Args:
-        root: folder to which paths in messages are relative, if the file is inside of it.
-    """
     try:
         with path.open("rb") as file:
             content = file.read(yaml_reader.MAX_BYTES + 1)
@@ -301,9 +296,6 @@ def validation_diagnostics(
     """Return the diagnostics for the errors that pydantic found in a part of a document.
 
     Errors of several alternatives of a union type at the same location become one diagnostic.
-
-    Args:
-        model: model of the validated part; its keys are suggested for unknown keys.
     """
     found: list[Diagnostic] = []
     groups: dict[tuple[Location, bool], list[Diagnostic]] = {}

@@ -272,7 +272,6 @@ class QuestionsFile(ProbeModel):
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The questions of the chosen categories, or a sample of these questions."""
         return self._questions
 
     @field_serializer("file")

@@ -218,7 +218,6 @@ class FollowUps:
     """Follow-up prompts of a probe; this base class has none.
 
     Class attributes:
-        possible: whether answers can lead to follow-up prompts.
         are_turns: whether follow-up prompts are the next turns of conversations, so that nearly every answer leads to a
             follow-up prompt.
     """

@@ -434,7 +434,6 @@ def _names_of_items(location: Location, written: Json, key: str) -> Iterator[tup
 
 
 def _crosses(data: Content) -> Iterator[tuple[int, list[str]]]:
-    """Yield the index and the attribute names of each list under `cross`."""
     for i, names in field_types.items(data.get("cross")):
         if isinstance(names, list) and all(isinstance(name, str) for name in names):
             yield i, names

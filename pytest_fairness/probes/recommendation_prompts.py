@@ -135,7 +135,6 @@ class RelevantFile(DataFile):
 
 
 def _is_mapping(file: Path) -> bool:
-    """Return whether a file holds one JSON object, whose keys are entities."""
     if file.suffix.casefold() != ".json":
         return False
     try:
@@ -195,7 +194,6 @@ class Typos(ProbeModel):
         return typos_in_template(clean, self.rate, self.seed, self.operations)
 
     def value(self, clean: str) -> Perturbed:
-        """Return the words for an attribute's value with typing errors."""
         return typos(clean, self.rate, self.seed, self.operations)
 
 
@@ -246,7 +244,6 @@ class Perturbed:
     edits: tuple[Edit, ...]
 
     def to_json(self) -> dict[str, Json]:
-        """Return the text and its typing errors as plain JSON, for reports."""
         return {"clean": self.clean, "text": self.text, "edits": [asdict(edit) for edit in self.edits]}
 
 
@@ -296,11 +293,7 @@ def _perturbed(text: str, allowed: Iterable[int], rate: float, seed: int, operat
 
 
 def _edit(text: str, place: int, operation: Operation, unused: set[int], rng: random.Random) -> Edit | None:
-    """Return a typing error at the index `place` of the text; `None` if the operation is not possible there.
-
-    Args:
-        unused: indices of the letters that belong to no error yet.
-    """
+    """Return a typing error at the index `place` of the text; `None` if the operation is not possible there."""
     letter = text[place]
     other = rng.choice([choice for choice in string.ascii_lowercase if choice != letter.casefold()])
     other = other.upper() if letter.isupper() else other
@@ -340,8 +333,6 @@ class ListFollowUps(FollowUps):
 
     Attributes:
         k: number of items of a complete list; a shorter list is requested again.
-        requery: maximum number of repetitions after short lists.
-        indirect: pairs of attribute and value for which the probe has an indirect wording.
     """
 
     possible = True
@@ -358,11 +349,7 @@ class ListFollowUps(FollowUps):
         return [self.prompt(*labels_and_trial) for labels_and_trial in found if labels_and_trial is not None]
 
     def _next_labels(self, attempts: Sequence[Answer]) -> tuple[dict[str, str], int] | None:
-        """Return the labels and the trial number of the next follow-up prompt; `None` if no follow-up prompt is needed.
-
-        Args:
-            attempts: the answers to a prompt and to its follow-up prompts so far.
-        """
+        """Return the labels and the trial number of the next follow-up prompt; `None` if none is needed."""
         current = [answer for answer in attempts if answer.labels.get("form") == "indirect"]
         first = attempts[0]
         if not current:

@@ -57,7 +57,6 @@ class Attribute:
     """One attribute and its values.
 
     Attributes:
-        name: name of the attribute; a combination of several attributes is named `age+personality`.
         values: the values, in the order of the probe file.
     """
 
@@ -116,7 +115,6 @@ class Stage:
 
     Attributes:
         trials, entities: the numbers; `None` stands for the probe's own number.
-        left_out: names of the entities that are not asked about yet.
     """
 
     trials: int | None = None
@@ -329,7 +327,6 @@ class AnswerReading:
         number: range, unit and name of the number that an answer states; `None` if answers are not numbers.
         selection: part of an answer that is measured; `None` if it is the whole answer.
         judging: instructions for the judge model that classifies the answers; `None` without a judge model.
-        refusals: settings that say how refusals are recognised.
     """
 
     format: AnswerFormat = "text"

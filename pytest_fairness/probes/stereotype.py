@@ -170,7 +170,6 @@ class StereotypeProbe(FreeTextProbe):
 
     @property
     def likelihood_cases(self) -> tuple[Case, ...]:
-        """The cases whose answers are likelihoods of sentences."""
         return tuple(case for case in self.cases if not case.open)
 
     def cases_of(self, labels: Mapping[str, str]) -> tuple[Case, ...]:
@@ -505,7 +504,6 @@ def is_open(case: Content, *, recorded: bool = False) -> bool:
 
 
 def _opposite_diagnostics(rows: list[tuple[int, Content]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for cases whose `opposite` does not exist, or does not name the case in return."""
     cases = {name: case for _, case in rows if isinstance(name := case.get("name"), str)}
     for index, case in rows:
         name, opposite = case.get("name"), case.get("opposite")

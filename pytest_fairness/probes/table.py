@@ -93,13 +93,6 @@ class TableFiles:
 
 
 def read(path: Path, name: str, holds: str = "answers") -> Table:
-    """Return the table in a file.
-
-    Args:
-        path: the file; the suffix `.csv` means CSV, `.json` a JSON list, `.xlsx` the first sheet of an Excel file,
-            `.parquet` Parquet, and any other suffix JSON Lines.
-        holds: plural noun for the file's rows in messages, such as "answers".
-    """
     columns: dict[str, None] = {}
     rows = tuple(_rows(path, name, columns))
     if not rows:
@@ -111,7 +104,6 @@ def _rows(path: Path, name: str, columns: dict[str, None], wanted: Collection[st
     """Yield the rows of a file; the errors of malformed rows are raised together, at the end.
 
     Args:
-        columns: dictionary to which the file's columns are added as they are found.
         wanted: columns whose fields the rows get, with an empty text for cells of CSV without a value; `None` for all
             columns, with the cells of CSV as they are written.
     """

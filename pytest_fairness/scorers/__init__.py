@@ -29,9 +29,6 @@ def known_scorers(declared: Mapping[str, str]) -> dict[str, str]:
     """Return the scorers that a probe may name, each with its definition.
 
     These are the built-in scorers, the scorers of installed packages, and the scorers in the ini file.
-
-    Args:
-        declared: definition of each scorer in the ini file, by name.
     """
     others = [*BUILT_IN, *extensions.declared("scorers", BUILT_IN)]
     for name, definition in declared.items():
@@ -51,10 +48,6 @@ def open_scorer(definition: str, root: Path) -> tuple[Scorer, str]:
     """Return the scorer of a definition in the ini file, and the label to use; repeated calls return the same object.
 
     A model is loaded when the scorer first scores a text.
-
-    Args:
-        definition: `python:package.module:callable`, `transformers:ID_OR_PATH:LABEL`, `NAME` or `NAME:LABEL`; `NAME` is
-            the name of a scorer.
     """
     prefix, _, rest = definition.partition(":")
     if prefix == "python":
@@ -85,10 +78,6 @@ def open_model(name: str, folder: Path) -> Scorer:
 
     A model is loaded when the scorer first scores a text. The name cannot be `python:package.module:callable`, because
     a probe file must not import code.
-
-    Args:
-        name: name of an entry point in `pytest_fairness.scorers`, an id of the Hugging Face Hub, or a folder inside of
-            `folder`.
     """
     return _packaged_scorer(name, folder) if name in extensions.declared("scorers") else Classifier(name, folder)
 
@@ -151,9 +140,6 @@ def scores_of(scorer: Scorer, texts: Sequence[str], needed: Sequence[str]) -> li
     """Return the scores of each text by label; a message in place of the scores of a text that cannot be scored.
 
     If the scorer raises an exception for several texts, each text is scored alone.
-
-    Args:
-        needed: labels that need a score; a text without a finite score for one of them counts as not scored.
     """
     try:
         scored = list(scorer.scores(texts))
@@ -179,7 +165,6 @@ def stops_the_run(error: BaseException) -> bool:
 
 
 def _checked(scores: object, labels: Sequence[str], needed: Sequence[str]) -> dict[str, float] | str:
-    """Return the finite scores by label, or a message that says why there is no finite score for a needed label."""
     if isinstance(scores, BaseException):
         return _error_message(scores)
     named = scores if isinstance(scores, Mapping) else dict.fromkeys(labels[:1], scores)
@@ -237,11 +222,7 @@ class FunctionScorer:
 
 
 class ObjectScorer:
-    """Scorer that is an object of the user with the method `scores`.
-
-    Args:
-        scorer: object with the method `scores`, and optionally with the attribute `labels`.
-    """
+    """Scorer that is an object of the user with the method `scores`."""
 
     cached = True
 
@@ -257,11 +238,7 @@ class ObjectScorer:
 
 
 def open_python(module: str, attribute: str, root: Path) -> Scorer:
-    """Return the scorer that the definition `python:package.module:callable` names.
-
-    Args:
-        attribute: name of the callable in the module; dots separate attributes of classes and objects.
-    """
+    """Return the scorer that the definition `python:package.module:callable` names."""
     name = f"python:{module}:{attribute}"
     if not is_callable_name(module, attribute):
         raise ModelError(f"{name!r} in {OPTION} names no callable; write python:package.module:callable.")
@@ -270,14 +247,6 @@ def open_python(module: str, attribute: str, root: Path) -> Scorer:
 
 
 def scorer_of(candidate: Any, name: str, module: str, root: Path, *, packaged: bool) -> Scorer:
-    """Return the scorer for an imported object.
-
-    Args:
-        candidate: the object: a function, an object with the method `scores`, or a class, which is called without
-            arguments to get such a function or object.
-        packaged: whether an installed package declares the object. The object's attribute `identity`, if present, is
-            then used unchanged.
-    """
     if isinstance(candidate, type):
         try:
             candidate = candidate()
@@ -360,7 +329,6 @@ def words(text: str) -> int:
 
 
 def sentences(text: str) -> int:
-    """Return the number of sentences, headings and list items that have a word."""
     return sum(bool(_WORD.search(piece)) for piece in _SENTENCE_END.split(text))
 
 

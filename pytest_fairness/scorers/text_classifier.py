@@ -66,7 +66,6 @@ class Classifier:
 
     @cached_property
     def path(self) -> Path:
-        """Return the folder with the model's files."""
         path = self._given
         if path.is_dir():
             self._require_inside()

@@ -142,7 +142,6 @@ class Words:
 
     @classmethod
     def together(cls, counts: csr_array, first: Bools, second: Bools) -> Words:
-        """Return the word counts with a single block of all documents."""
         return cls.of(counts, np.zeros(len(first), dtype=np.int64), first, second, least=1)
 
     def divergences(self, first: Bools, second: Bools) -> Floats:
@@ -182,7 +181,6 @@ class Words:
         return max(LEAST_ROWS, CHUNK // max(1, len(self.blocks)))
 
     def batches(self, first: Bools, second: Bools, *, squared: bool) -> Iterator[tuple[_Sums, Floats]]:
-        """Yield the groups' sums for each batch of labellings, and work arrays for `_Batch`."""
         rows = self._batch_size
         space = np.empty((2, len(self.blocks) * min(rows, len(first))))
         # A group's matrix product leaves out the documents that no labelling puts into the group. If runs are swapped,
@@ -293,9 +291,7 @@ class _Sums:
     """Sums over the documents of the two groups, for a batch of labellings. All sums are exact integers.
 
     Attributes:
-        totals: for each group, the (columns, labellings) sums of counts.
         squares: (columns, labellings) sums of squared counts, over both groups; empty if they are not needed.
-        lengths: for each group, the (blocks, labellings) number of words.
         shared: for each group, the (blocks, labellings) number of words that also occur in another document of the
             block.
         documents: (blocks, labellings) number of documents of both groups.

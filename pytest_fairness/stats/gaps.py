@@ -212,7 +212,6 @@ def growth_error(
 
 
 def mean_error(numbers: Floats) -> float:
-    """Return the standard error of the mean of at least two numbers."""
     return float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
 
 

@@ -84,7 +84,6 @@ class Estimate:
 
     @classmethod
     def difference(cls, first: Estimate, second: Estimate) -> Estimate:
-        """Return the difference between two independent estimates, the first minus the second."""
         return cls.normal(first.value - second.value, math.hypot(first.standard_error, second.standard_error))
 
 

@@ -236,7 +236,6 @@ class Design:
 
 
 def _combined_estimates(features: Features, design: Design, first: Bools, second: Bools) -> Floats:
-    """Return `mmd_estimates` for labellings that fit into memory together."""
     together = np.zeros((len(first), features.shape[1]), dtype=features.dtype)
     within, squares = np.zeros(len(first)), np.zeros(len(first))
     for stratum, share in zip(design.strata, design.strata_weights(), strict=True):
@@ -318,7 +317,6 @@ class Classifier:
         inverse: inverse of the penalised kernel (units × units) if `dual`, otherwise of the penalised scatter matrix
             (dimensions × dimensions). The kernel is the smaller matrix if there are no more units than dimensions.
         kinds: (units,) a number for each unit; units with equal features have the same number.
-        sizes, means: number of units, and mean feature vector, of each stratum.
     """
 
     features: csr_array
@@ -458,7 +456,6 @@ def _batches(marked: Bools, used: Bools) -> Iterator[tuple[Bools, Bools]]:
 
 
 def _distances(classifier: Classifier, marked: Bools, used: Bools) -> Floats:
-    """Return `classifier_distances` for labellings that fit into memory together."""
     labels = centred_labels(marked, classifier.strata, used)
     scores = classifier.scores(labels)
     scores[labels == 0] = 0

@@ -71,7 +71,6 @@ class Cell:
 
     @property
     def effective_hits(self) -> float:
-        """The hits of a sample of the effective size with the same rate."""
         return self.rate * self.effective_size
 
 
@@ -235,7 +234,6 @@ class ImpactRatio(ShareGap):
         return np.asarray(own - other / rates[highest] ** 2)
 
     def reference(self, numbers: Floats) -> int:
-        """Return the most selected group."""
         return int(np.nanargmax(numbers))
 
     def pair_gaps(self, means: Floats, joint: Floats) -> Floats:

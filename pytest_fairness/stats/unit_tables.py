@@ -232,7 +232,6 @@ class UnitChange:
     Attributes:
         p_value: one-sided p-value of the null hypothesis that the runs do not differ; adjusted for all pairs.
         growth: growth of the distance if the statistic `compares_several_pairs`; otherwise equal to `value`.
-        signed_change: change of the signed distance (see `DistanceMeasure.signed`), by a linear approximation.
         direction_unknown: whether it is unknown which of two groups is higher, because the gap in both runs together is
             small.
         side_change: reversal of a gap; `None` if no gap was reversed.

@@ -275,7 +275,6 @@ class MessageBatches(Messages, ApiBatches):
 
 
 def _listed(batch: Json) -> tuple[str, float, tuple[int, bool]]:
-    """Return a batch's id, its date, its number of requests, and whether it has ended."""
     size = sum(int(batch["request_counts"][name]) for name in ("processing", *SETTLED))
     created = datetime.fromisoformat(batch["created_at"]).timestamp()
     return api_client.id_of(batch["id"]), created, (size, batch["processing_status"] == "ended")

@@ -44,7 +44,6 @@ EVENT_STREAM = (b"data:", b"event:", b"id:", b":")
 
 
 def events_in(content: bytes) -> list[bytes]:
-    """Return the data of each event of a stream of server-sent events."""
     return [line[5:].strip() for line in content.splitlines() if line.startswith(b"data:")]
 
 
@@ -117,8 +116,6 @@ class ApiClient(ABC):
 
         Args:
             body: body in JSON, or `None`.
-            query: parameters that are added to the query of the server's address.
-            more: further arguments of `httpx.AsyncClient.build_request`.
 
         Raises:
             httpx.HTTPError: no complete response arrived.
@@ -280,11 +277,6 @@ class ApiBatches(ApiClient):
         )
 
     async def _read_json(self, wanted: str, read: Callable[[Json], T], method: str, path: str, **more: Any) -> T:
-        """Send a request, read the JSON of its response with `read`, and return the result.
-
-        Args:
-            wanted: what the response must be, for messages, such as `a batch`.
-        """
         with self._translated_errors():
             response = await self._send(method, path, **more)
         try:
@@ -298,7 +290,6 @@ class ApiBatches(ApiClient):
         """Yield the result of `read` for each batch of the account, the newest batch first.
 
         Args:
-            cursor: name of the query parameter for the id after which a page begins.
             read: function from the JSON of a batch to its id, its date in seconds, and further values.
         """
         query = {"limit": str(PAGE)}

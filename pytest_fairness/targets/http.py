@@ -267,7 +267,6 @@ class HttpTarget:
         return {**body, **extra} if extra else body
 
     def _address_and_headers(self) -> tuple[str, dict[str, str]]:
-        """Return the address and the headers, with the environment variable's value for each reference `${NAME}`."""
         parts = urlsplit(self._url)
         query = self._references.filled(parts.query, "the address", partial(quote, safe=""))
         url = urlunsplit((parts.scheme, parts.netloc, parts.path, query, ""))

@@ -57,7 +57,6 @@ def _certificates(verify: Any, trust_env: bool, *_environment: str | None) -> ss
 
 
 def _ssl_context(verify: Any, *, trust_env: bool) -> ssl.SSLContext:
-    """Return the TLS settings with the accepted certificates."""
     try:
         return _certificates(verify, trust_env, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
     except OSError as error:
@@ -361,11 +360,6 @@ class HttpErrors:
         )
 
     def for_status(self, status: int, headers: Mapping[str, str], said: str, check: str = "") -> RequestFailed:
-        """Return the error for an HTTP status that may be due to this request alone.
-
-        Args:
-            check: what to check if every request gets the status; by default the model's name, endpoint and key.
-        """
         retry = None
         key = " (no key is set)" if self.key_missing else ""
         if headers.get("x-should-retry") != "false":
@@ -441,7 +435,6 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
     """Transport of an `httpx.AsyncClient` over connections of aiohttp.
 
     Args:
-        ssl_context: TLS settings with the accepted certificates.
         limits: maximum number of connections, and the time for which an idle connection is kept.
         proxy: HTTP proxy of all requests, or `None`.
     """

@@ -83,11 +83,7 @@ class _Client(openai.AsyncOpenAI):
 
 
 class Chat(ApiClient):
-    """Client of chat completions, of older completions that repeat their prompt (`echo`), and of embeddings.
-
-    Args:
-        serves: type of server that the endpoint must be, such as "a chat endpoint", for messages.
-    """
+    """Client of chat completions, of older completions that repeat their prompt (`echo`), and of embeddings."""
 
     def __init__(
         self, endpoint: Endpoint, *, setting: str = "--fairness-target", serves: str = "a chat endpoint"
@@ -135,11 +131,6 @@ class Chat(ApiClient):
     async def ask(
         self, request: Request, more: Mapping[str, Json] | None = None, *, json_format: bool = True
     ) -> Response:
-        """Send a request with its sampling parameters, and return the response.
-
-        Args:
-            more: further fields of the body, for servers that understand them.
-        """
         sampling = self._accepted(request.sampling.to_json())
         body = {**self._body(request, sampling), **(more or {})}
         in_json = json_format and request.answer_format in JSON_FORMATS and self._takes_json_format()
@@ -561,5 +552,4 @@ class ChatBatches(Chat, ApiBatches):
 
 
 def _listed(batch: Json) -> tuple[str, float, Json]:
-    """Return a batch's id, its date, and our token in its metadata."""
     return id_of(batch["id"]), float(batch["created_at"]), (batch.get("metadata") or {}).get(TOKEN)

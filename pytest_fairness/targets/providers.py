@@ -36,9 +36,6 @@ OPENAI_URL, OPENAI_KEY = "https://api.openai.com/v1", "OPENAI_API_KEY"
 class OpenAITarget(ApiTarget["Chat"]):
     """Model behind OpenAI's or a compatible chat completions API.
 
-    Args:
-        settings: settings of the run; `base_url` and the settings that `ApiTarget` names are used.
-
     Class attributes:
         serves: type of server that the endpoint must be, such as "a chat endpoint", for messages.
     """
@@ -303,7 +300,6 @@ def open_embedder(spec: str, settings: RunSettings, folder: Path) -> Target:
     """Return the embedding model that a probe names; send nothing, load nothing and need no key yet.
 
     Args:
-        spec: `openai:MODEL` or `transformers:ID_OR_PATH`.
         settings: settings of the run; `embeddings_base_url`, `base_url`, `api_headers`, `timeout`, `max_answer_bytes`
             and `device` are used.
     """

@@ -162,11 +162,7 @@ class ApplicationTarget(ABC):
 
 
 class CallableTarget(ApplicationTarget):
-    """Target for a callable `prompt -> text` that a fixture returns, or that is passed to `audit`.
-
-    Args:
-        version: version of the callable's code; without a version, other runs do not reuse the recorded answers.
-    """
+    """Target for a callable `prompt -> text` that a fixture returns, or that is passed to `audit`."""
 
     def __init__(self, function: Application, name: str, *, version: str | None = None) -> None:
         super().__init__(name, version)
@@ -275,10 +271,6 @@ def imported(module: str, attribute: str, root: str, *, name: str, option: str, 
     """Import a module of pytest's rootdir or an installed module, and return one of its attributes.
 
     The rootdir is added to `sys.path`.
-
-    Args:
-        attribute: name of the object in the module; dots separate attributes of classes and objects.
-        name: name of the object for messages: `python:package.module:callable`.
     """
     if root not in sys.path:
         sys.path.insert(0, root)

@@ -127,9 +127,6 @@ class LanguageModel(LoadedModel):
     def generate(self, requests: Sequence[Request], wanted: Callable[[int], bool]) -> list[Response | FairnessError]:
         """Return the answers to several requests, generated in one batch; an error for each prompt that is too long.
 
-        Args:
-            wanted: function that returns whether a caller still waits for the answer with this index.
-
         Raises:
             OutOfMemory: the batch is too large.
         """
@@ -399,12 +396,7 @@ class TokenSampler:
 
 
 class Ending:
-    """Stopping criterion that ends a row when its limit of tokens is reached, or no caller waits for its answer.
-
-    Args:
-        limits: maximum number of answer tokens of each row.
-        wanted: function that returns whether a caller still waits for the answer of a row.
-    """
+    """Stopping criterion that ends a row when its limit of tokens is reached, or no caller waits for its answer."""
 
     def __init__(self, width: int, limits: Sequence[int], wanted: Callable[[int], bool], torch: Any) -> None:
         self._width, self._limits, self._wanted, self._torch = width, limits, wanted, torch

@@ -119,7 +119,6 @@ class LoadedModel:
 
     @contextmanager
     def _memory_errors(self) -> Iterator[None]:
-        """Convert torch's out-of-memory errors into `OutOfMemory`, and free the memory."""
         try:
             yield
         except (RuntimeError, MemoryError) as error:
@@ -177,9 +176,7 @@ class Weights:
     """Location and version of a model.
 
     Attributes:
-        gguf: name of the GGUF file in the folder, if the model is a GGUF file.
         revision: for a model of the Hub, the cached commit or, if none is cached, the revision that the user named.
-        local: whether the model is a file or folder of this machine.
         cached: whether a model of the Hub is in the cache; `True` for a local model.
     """
 
@@ -197,11 +194,7 @@ class Weights:
 
 
 def find_weights(written: str, root: Path) -> Weights:
-    """Return the location and version of a model; load and download nothing.
-
-    Args:
-        written: a path, relative to `root`, or an id of the Hub, optionally with `@revision`.
-    """
+    """Return the location and version of a model; load and download nothing."""
     path = root / Path(written).expanduser()
     name = f"transformers:{written}"
     if path.is_file():
@@ -339,7 +332,6 @@ class Batches:
         self._asked: list[Job] = []
 
     async def ask(self, request: Request) -> Response:
-        """Return the answer to a request as soon as its batch is finished."""
         job = Job(request, asyncio.get_running_loop().create_future())
         self._waiting.append(job)
         if self._running is None or self._running.done():
@@ -350,7 +342,6 @@ class Batches:
             job.wanted = False
 
     async def close(self) -> None:
-        """Cancel the waiting requests and the batch in progress."""
         for job in (*self._waiting, *self._asked):
             job.wanted = False
             job.future.cancel()

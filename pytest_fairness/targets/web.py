@@ -54,7 +54,6 @@ class ApiTarget(ABC, Generic[ClientT]):
     Args:
         base_url: address that the user set for all targets of the prefix, or an empty text. The target's own option
             `base_url` takes its place.
-        url_settings: names of the settings for the address, and an example address, for messages.
         settings: settings of the run; `target_options`, `api_headers`, `target_version`, `timeout` and
             `max_answer_bytes` are used.
     """
@@ -179,11 +178,6 @@ OPTIONS = (BASE_URL, API_KEY_ENV)
 
 
 def parse_target_options(prefix: str, text: str) -> tuple[str, Mapping[str, str]]:
-    """Return the model, and the values of the options by name.
-
-    Args:
-        text: the part of the target after the prefix and its colon, `MODEL [NAME=VALUE …]`.
-    """
     words = text.split()
     places = [at for at, word in enumerate(words) if "=" in word and (at > 0 or word.partition("=")[0] in OPTIONS)]
     end = places[0] if places else len(words)
@@ -225,9 +219,7 @@ class Endpoint:
         key: the API key; an empty text for a server that needs none.
         timeout: time limit of one attempt in seconds.
         max_bytes: maximum number of bytes of a response's body.
-        where: names of the settings for the address and the key, for messages.
         key_name: name of the environment variable of the key; `None` if the server takes no key.
-        secrets: values in `headers` that must appear in no message.
     """
 
     name: str
