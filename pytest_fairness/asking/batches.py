@@ -55,14 +55,7 @@ RECORDED_AT_ONCE = 100
 
 
 class BatchSender:
-    """Sender of requests to one target in batches.
-
-    Args:
-        settings: settings of the run; `batch_submit`, `batch_collect`, `give_up`, `max_requests`, `max_answer_bytes`
-            and `prices` are used.
-        fresh: rule that decides which recorded answers are reused.
-        owner: name under which the store keeps the request counts; see `total_counts`.
-    """
+    """Sender of requests to one target in batches; it does not open the target, but closes the client."""
 
     def __init__(
         self,
@@ -114,10 +107,8 @@ class BatchSender:
     def _plan_batches(self, requests: Iterable[Request]) -> int:
         """Write new batches to the store, with as many of the open requests as the budget allows.
 
-        A request is open if it has no recorded answer and no claim, and is in no batch.
-
-        Returns:
-            With `batch_collect`, which writes no new batch: the number of open requests. Otherwise: 0.
+        A request is open if it has no recorded answer and no claim, and is in no batch. With `batch_collect`, nothing
+        is written, and the number of open requests is returned.
         """
         chosen: dict[str, Request] = {}
         size = unsubmitted = 0
@@ -154,10 +145,7 @@ class BatchSender:
         )
 
     async def _work(self) -> None:
-        """Create the batches at the provider, wait for their results and record the results.
-
-        With `batch_submit` or `batch_collect`, do not wait for results.
-        """
+        """Create the batches at the provider, wait for their results and record the results."""
         pause = self._timing.first_poll
         waits = not self._settings.batch_submit and not self._settings.batch_collect
         while True:
@@ -189,10 +177,7 @@ class BatchSender:
             pause = min(2 * pause, self._timing.longest_poll)
 
     async def _advance(self, batch: Batch) -> bool:
-        """Create the batch if necessary, and record its results if it has ended; return whether either was done.
-
-        With `batch_submit`, no results are recorded.
-        """
+        """Create the batch if necessary, and record its results if it has ended; return whether either was done."""
         created = batch.state is not BatchState.CREATED
         if created:
             batch = await self._ensure_created(batch)
@@ -239,7 +224,7 @@ class BatchSender:
         return BatchIntent(batch.token, batch.file, keys, batch.created, self._table.remotes())
 
     async def _record_all(self, batch: Batch, status: BatchStatus) -> None:
-        """Record the results of a batch that has ended; record its requests without a result as failed."""
+        """Record the results of an ended batch, and its requests without a result as failed."""
         async for results in _groups(self._client.results(batch.remote, status)):
             self._record(batch, results)
             self._table.reserve(batch.token, self._timing.lease)
@@ -298,7 +283,7 @@ class BatchSender:
             raise RequestFailed(message, retry=RetryReason.TIMEOUT) from error
 
     def _raise_if_permanent(self, error: RequestFailed) -> None:
-        """Raise an error unless another attempt may succeed soon."""
+        """Raise the error, or `AnswersMissing` after `fairness_give_up` seconds, unless a retry may succeed soon."""
         if error.retry is None:
             raise error
         now = time.monotonic()

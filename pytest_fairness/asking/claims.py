@@ -38,7 +38,7 @@ class ClaimResult(NamedTuple):
     Attributes:
         claimed: keys of requests that the owner may now send, in the order of sending.
         answered: keys of requests that need not be sent, because their answers are recorded.
-        stop_reason: why the run may never claim anything again, or `None`.
+        stop_reason: why the run may never claim anything again.
         resume_at: time until which the target's rate limit allows no request (seconds since the epoch).
         preflight: whether `claimed` is only the run's first request to the target, which is sent alone.
     """
@@ -81,7 +81,14 @@ class Claims:
 
         Args:
             keys: keys of requests in the order of sending; only as many as needed are read from the iterable.
-            lease_seconds: seconds after which the claims expire unless they are renewed.
+            limit: maximum number of keys to claim now.
+            capacity: maximum number of requests in flight, of all owners together.
+            fresh: rule that decides which recorded answers are reused. If the run reuses no answers of other runs, it
+                also ignores the claims of other runs.
+            retries: keys of the owner's requests whose next attempt is due after a back-off; they are claimed before
+                `keys`.
+            target: identity of the target, whose rate limit applies.
+            max_requests: budget of the run: maximum number of attempts, retries included.
         """
         now = self.database.now()
         self._drop_dead_claims(now)
@@ -148,7 +155,6 @@ class Claims:
 
     @in_transaction
     def release(self, key: str, owner: str) -> None:
-        """Release a claim, so that other owners may send the request."""
         self.database.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, owner))
 
     @in_transaction
@@ -173,7 +179,6 @@ class Claims:
 
 
 def recorded_keys(database: Database, keys: Iterable[str], fresh: Freshness) -> set[str]:
-    """Return the keys for which the run can reuse a recorded answer."""
     query = f"SELECT key FROM responses WHERE {CONDITION} AND key IN (SELECT value FROM json_each(?))"  # noqa: S608 - `CONDITION` is a constant
     return {key for (key,) in database.execute(query, (*fresh.parameters, json.dumps(list(keys))))}
 
@@ -227,7 +232,9 @@ class RunId(NamedTuple):
     """Identifier of a run, which is the same in all processes of the run on one machine.
 
     Attributes:
-        name: unique name, or the name that the user gave to the runs of several machines.
+        process: the process that the user started on this machine; the run's part on this machine is over when this
+            process has ended.
+        shared: whether several machines take part in the run.
     """
 
     name: str
@@ -236,20 +243,12 @@ class RunId(NamedTuple):
 
     @classmethod
     def new(cls, name: str | None = None) -> RunId:
-        """Return the identifier of a run that belongs to this process.
-
-        Args:
-            name: name of a run of several machines; `None` makes a new run of this machine alone.
-        """
+        """Return the identifier of a run of this process; a name stands for a run of several machines."""
         return cls(name or uuid.uuid4().hex, this_process(), shared=name is not None)
 
 
 class Runs:
-    """Tables of the state that a run's processes share.
-
-    The state is the spent budget, the request counts, the unusable targets, the first requests to the targets, and
-    whether the run was stopped.
-    """
+    """Tables of the state that a run's processes share: budget, counts, unusable targets, first requests, stop."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -264,9 +263,8 @@ class Runs:
     def state(self, run: RunId) -> tuple[int, bool]:
         """Return the number of requests a run has sent on all machines, and whether it is over on this machine.
 
-        A run is over if it was stopped, or if the process that the user started has ended.
-
-        A run that is not in the table yet is added.
+        A run is over if it was stopped, or if the process that the user started has ended. An unknown run is added to
+        the table.
         """
         now = self.database.now()
         query = "SELECT stopped FROM runs WHERE run = ? AND process = ?"
@@ -290,16 +288,12 @@ class Runs:
         self.database.execute(upsert("target_errors", "run, target", "message"), (run.name, target, storable(message)))
 
     def target_error(self, run: RunId, target: str) -> str | None:
-        """Return the stored error of a target that can answer no request; `None` if no error is stored."""
         query = "SELECT message FROM target_errors WHERE run = ? AND target = ?"
         rows = self.database.execute(query, (run.name, target))
         return str(rows[0][0]) if rows else None
 
     def preflight(self, run: RunId, target: str) -> tuple[bool, str | None]:
-        """Return whether a run may send all its requests to a target, and the key of its first request.
-
-        The key is `None` if all requests may be sent, or if no request was sent yet.
-        """
+        """Return whether all requests may be sent, and, if not, the key of the first one that was sent."""
         rows = self.database.execute("SELECT key FROM preflights WHERE run = ? AND target = ?", (run.name, target))
         key = rows[0][0] if rows else None
         return bool(rows) and key is None, key
@@ -311,11 +305,12 @@ class Runs:
 
     @in_transaction
     def put_request_counts(self, run: RunId, owner: str, counts: Json) -> None:
-        """Store the request counts of an owner (one engine of one process)."""
+        """Store the request counts of one engine of one process."""
         row = (run.name, run.process, owner, json.dumps(counts))
         self.database.execute(upsert("request_counts", "run, process, owner", "counts"), row)
 
     def request_counts(self, run: RunId) -> dict[str, Json]:
+        """Return the latest request counts of a run on this machine, by owner."""
         query = "SELECT owner, counts FROM request_counts WHERE run = ? AND process = ?"
         rows = self.database.execute(query, (run.name, run.process))
         with self.database.decoding_errors():
@@ -330,7 +325,7 @@ class Runs:
 
 
 def _checked_counts(counts: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the counts unchanged if every entry is a number or a mapping to numbers; otherwise raise `TypeError`."""
+    """Return the counts if every entry is a number or a mapping to numbers; otherwise raise `TypeError`."""
     return {name: _checked_counts(count) if isinstance(count, dict) else count + 0 for name, count in counts.items()}
 
 
@@ -342,17 +337,11 @@ _PUT_RATE_LIMIT = upsert("rate_limits", "target", "allowed", "overloads", "resum
 
 
 class RateLimitTable:
-    """Table of the targets' rate limits."""
-
     def __init__(self, database: Database) -> None:
         self.database = database
 
     def get(self, target: str) -> RateLimit:
-        """Return the rate limit of a target; an infinite rate limit if no stored one applies.
-
-        A stored rate limit no longer applies if its last change is more than `RATE_LIMIT_KEPT` seconds ago and its
-        pause has ended.
-        """
+        """Return the rate limit of a target; infinite if none was stored in `RATE_LIMIT_KEPT` seconds or pauses."""
         query = "SELECT allowed, overloads, resume_at, reduced_at, touched FROM rate_limits WHERE target = ?"
         rows = self.database.execute(query, (target,))
         now = self.database.now()
@@ -373,7 +362,7 @@ class RateLimitTable:
 T = TypeVar("T")
 
 LAST_RUN = "last run"
-"""Key of the report document of the last run; see `run.last_run`."""
+"""Key of the report document of the last run; see `run.history.last_run`."""
 ANSWER_SET_KEPT = 86_400.0
 """Seconds after which answers that `put_answers` stored are removed."""
 
@@ -381,13 +370,10 @@ _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class ResultCache:
-    """Tables of computed results in the store."""
-
     def __init__(self, database: Database) -> None:
         self.database = database
 
     def get(self, key: str, read: Callable[[Json], T]) -> T | None:
-        """Return the result stored under this key, converted by the function `read`; `None` if there is no result."""
         rows = self.database.execute("SELECT measurement FROM measurements WHERE key = ?", (key,))
         with self.database.decoding_errors():
             return read(json_value(rows[0][0])) if rows else None
@@ -404,23 +390,20 @@ class ResultCache:
 
     @in_transaction
     def put_all(self, results: Mapping[str, Json]) -> None:
-        """Store results under their keys; the caller derives the key from all inputs of the result.
-
-        The order of the results' JSON members is kept.
-        """
+        """Store results in the given order of their JSON members; a key is made from all inputs of its result."""
         now = self.database.now()
         rows = [(key, json_text(result), now) for key, result in results.items()]
         self.database.execute_many(upsert("measurements", "key", "measurement", "created"), rows)
 
     def put_answers(self, answers: Iterable[Json]) -> str:
-        """Store answers for one day; return the digest with which another process can get these answers."""
+        """Store answers for one day; another process gets them with the returned digest."""
         text = "\n".join(map(_encode, answers))
         digest = hashlib.sha256(text.encode()).hexdigest()
         self._put_answers(digest, text)
         return digest
 
     def get_answers(self, digest: str) -> Iterator[Json]:
-        """Yield the answers that `put_answers` stored under this digest; nothing if the digest is unknown."""
+        """Yield the answers of `put_answers`; nothing if the digest is unknown."""
         for (text,) in self.database.execute("SELECT answers FROM answer_sets WHERE digest = ?", (digest,)):
             with self.database.decoding_errors():
                 answers = [json.loads(line) for line in text.splitlines()]

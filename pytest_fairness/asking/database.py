@@ -27,7 +27,11 @@ Parameters = ParamSpec("Parameters")
 
 
 class Database(Closing):
-    """Database of a store, with a connection for each thread; several processes can use it at once."""
+    """Database of a store, with a connection for each thread; several processes can use it at once.
+
+    Raises:
+        StoreError: raised by every method if the database cannot be used.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -45,7 +49,7 @@ class Database(Closing):
 
     @abstractmethod
     def execute(self, query: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        """Execute a statement, and return its rows."""
+        """Return the rows of a statement."""
 
     @abstractmethod
     def execute_many(self, query: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -86,8 +90,6 @@ class Database(Closing):
 
 
 class HasDatabase(Protocol):
-    """Object with a database, such as a table of a store."""
-
     database: Database
 
 
@@ -105,8 +107,7 @@ def in_transaction(method: Callable[Concatenate[Self_, Parameters], T]) -> Calla
 def upsert(table: str, key: str, *others: str) -> str:
     """Return the statement that inserts a row, or replaces the row with the same key.
 
-    Args:
-        others: names of the other columns. The values of a row are in the order: key columns, other columns.
+    `key` holds the names of the key's columns, separated by commas. A row has the key's values first.
     """
     places = ", ".join("?" * (len(key.split(",")) + len(others)))
     changes = ", ".join(f"{name} = excluded.{name}" for name in others)
@@ -136,13 +137,14 @@ SYNCHRONOUS = "NORMAL"
 
 
 class SqliteDatabase(Database):
-    """SQLite file in write-ahead mode, so that readers never wait.
+    """SQLite file in write-ahead mode, so that readers never wait; a new folder gets a `.gitignore`.
 
     A process that is killed loses nothing that was committed. A machine that loses power may lose the last
     transactions, but the file stays intact.
 
-    Args:
-        path: the file, created if it does not exist. A new folder gets a `.gitignore`.
+    Raises:
+        StoreError: raised here and by every method if the file cannot be read or written, is not a store, or was
+            written by a newer version; the message says what to do.
     """
 
     def __init__(self, path: Path) -> None:
@@ -186,7 +188,6 @@ class SqliteDatabase(Database):
             return result
 
     def has_changed(self) -> bool:
-        """Return whether another connection wrote anything since this thread's last call; true at the first call."""
         with self._explained_errors():
             version = self._connection().execute("PRAGMA data_version").fetchone()[0]
         known = getattr(self._thread, "data_version", None)
@@ -194,7 +195,6 @@ class SqliteDatabase(Database):
         return bool(version != known)
 
     def now(self) -> float:
-        """Return this machine's time; all processes that use a SQLite file run on the same machine."""
         return time.time()
 
     def _connection(self) -> sqlite3.Connection:
@@ -256,10 +256,7 @@ class SqliteDatabase(Database):
 
 
 def _make_folder(folder: Path) -> None:
-    """Create the store's folder so that only its owner can read it.
-
-    An existing folder that the user has named keeps its permissions.
-    """
+    """Create the store's folder for its owner only; an existing folder of the user keeps its permissions."""
     new = not folder.is_dir()
     if new:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -272,7 +269,7 @@ def _make_folder(folder: Path) -> None:
 
 
 def _keep_private(path: Path) -> None:
-    """Create the file so that only its owner can read it; SQLite gives its auxiliary files the same permissions."""
+    """Create the file for its owner only; SQLite gives its auxiliary files the same permissions."""
     with suppress(OSError):  # SQLite reports the reason
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE))
     for suffix in ("", "-wal", "-shm"):
@@ -280,17 +277,13 @@ def _keep_private(path: Path) -> None:
 
 
 def _tighten(path: Path, mode: int) -> None:
-    """Remove permissions beyond `mode` from a path that this user owns."""
     with suppress(OSError):
         if (found := path.stat().st_mode) & ~mode & 0o777:
             path.chmod(found & mode)
 
 
 def _write_ahead(connection: sqlite3.Connection, path: Path) -> None:
-    """Switch write-ahead mode on.
-
-    Retry while another process also switches write-ahead mode on, because SQLite does not wait for that process.
-    """
+    """Switch write-ahead mode on; wait for another process that does so too, because SQLite does not."""
     deadline = time.monotonic() + (0 if path in _LOCKED else BUSY_TIMEOUT)
     while True:
         try:
@@ -451,7 +444,7 @@ ALTER TABLE measurements ADD COLUMN created REAL NOT NULL DEFAULT 0;
 
 
 def upgrade_statements(version: int) -> str:
-    """Return the statements that upgrade the tables of a version to `VERSION`; version 0 means no tables yet."""
+    """Return the statements that upgrade the tables of a version to `SCHEMA_VERSION`; version 0 means no tables yet."""
     if version == 0:
         return _TABLES
     return "".join(_MIGRATIONS[older + 1] for older in range(version, SCHEMA_VERSION))
@@ -461,14 +454,12 @@ def upgrade_statements(version: int) -> str:
 
 
 def this_process() -> str:
+    """Return the name of this process, `machine/process id`; see `is_gone`."""
     return f"{_machine()}/{os.getpid()}"
 
 
 def is_gone(process: str) -> bool:
-    """Return whether the process has certainly ended.
-
-    The result is `False` if this is not known: for a process on another machine, and on Windows.
-    """
+    """Return whether the process has certainly ended; not known on another machine, and on Windows."""
     if process == this_process():
         return False
     machine, _, number = process.rpartition("/")
@@ -484,10 +475,7 @@ def is_gone(process: str) -> bool:
 
 
 def _is_zombie(number: int) -> bool:
-    """Return whether the process has ended, although its parent has not collected its exit status yet.
-
-    The result is `False` on systems other than Linux, where this is not checked.
-    """
+    """Return whether the process has ended, but its exit status was not collected; known on Linux only."""
     try:
         return Path(f"/proc/{number}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()[0] == "Z"
     except (OSError, IndexError):
@@ -496,7 +484,7 @@ def _is_zombie(number: int) -> bool:
 
 @cache
 def _machine() -> str:
-    """Return a name of the machine: its host name and, on Linux, its boot id and the namespace of process ids."""
+    """Return the host name and, on Linux, the boot id and the namespace of process ids."""
     try:
         space = str(Path("/proc/self/ns/pid").readlink())
         boot = Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()

@@ -61,14 +61,8 @@ class Engine:
     """Background thread that sends requests to one target and records every answer as soon as it arrives.
 
     The thread starts with the first request that has no recorded answer; without such a request, the target is not
-    opened. All methods may be called from any thread.
-
-    Args:
-        target: the system under test; opened and closed by the engine.
-        settings: settings of the run; `concurrency`, `timeout`, `give_up`, `max_requests`, `max_answer_bytes`,
-            `prices`, `fresh` and `replay` are used.
-        oldest: date (seconds since the epoch); older answers of other runs are not reused. See `Freshness`.
-        owner: name under which the store keeps the engine's claims and request counts.
+    opened. The engine opens and closes the target. Answers of other runs that are older than `oldest` (seconds since
+    the epoch) are not reused. All methods may be called from any thread.
     """
 
     def __init__(
@@ -162,11 +156,7 @@ class Engine:
         return self._sync.counts()
 
     def stop(self, grace: float | None = None) -> None:
-        """Stop sending, wait for the requests in flight and close the target; requests planned after this call fail.
-
-        Args:
-            grace: maximum seconds to wait for answers to the requests in flight. Default: `Timing.stop_grace`.
-        """
+        """Stop sending, wait `grace` seconds for the requests in flight, and close the target; later requests fail."""
         grace = self._timing.stop_grace if grace is None else grace
         self._tracker.close(AnswersMissing("not sent: the run was stopped; run again to continue"), unsent_only=True)
         self._sender.stop(grace)
@@ -230,10 +220,7 @@ class Engine:
 
 
 def _require_descriptors() -> None:
-    """Raise `OSError` if the process cannot open enough files for a run.
-
-    Without this check, an event loop that cannot open a file would print a traceback.
-    """
+    """Raise `OSError` without enough free descriptors; an event loop would print a traceback."""
     opened: list[int] = []
     try:
         opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(DESCRIPTORS))
@@ -243,7 +230,6 @@ def _require_descriptors() -> None:
 
 
 def _in_batch_error(name: str, count: int) -> AnswersMissing:
-    """Return the error for `count` requests to the target `name` that are not sent because a batch will answer them."""
     which = counted(count, "request")
     return AnswersMissing(
         f"not answered yet: a batch holds {which} to {name}. Run again later with --fairness-batch-collect, or run "
@@ -274,20 +260,14 @@ were prepared first, the first one would be written only when the last one is re
 
 
 class InFlight(NamedTuple):
-    """Request in flight: its asyncio task, and the time at which it was sent (monotonic seconds)."""
+    """Request in flight, and the time at which it was sent (monotonic seconds)."""
 
     task: asyncio.Task[None]
     sent_at: float
 
 
 class Sender:
-    """Sender of the requests in a tracker, within the limits of the run and of the target.
-
-    Args:
-        target: the system under test; opened and closed by the sender.
-        settings: settings of the run; `timeout` and `max_answer_bytes` are used.
-        timer: timer that ends when the run gives up on the target.
-    """
+    """Sender of the requests in a tracker, within the limits of the run and of the target, which it opens."""
 
     def __init__(
         self,
@@ -318,10 +298,7 @@ class Sender:
         self._call_soon(self._wakeup.set)
 
     def stop(self, grace: float) -> None:
-        """Make the sender stop: send nothing more, and wait up to `grace` seconds for the requests in flight.
-
-        This method returns at once.
-        """
+        """Send nothing more, and wait up to `grace` seconds for the requests in flight; this method returns at once."""
         self._stop_at = min(self._stop_at, time.monotonic() + grace)
         self._call_soon(self._notice_stop)
 
@@ -333,10 +310,7 @@ class Sender:
     # Called on the event loop
 
     async def run(self) -> None:
-        """Send requests and record answers until the sender is stopped or nothing more can be sent.
-
-        At the end, every request is settled.
-        """
+        """Send requests and record answers until stopped or nothing more can be sent; at the end, all are settled."""
         self._loop = asyncio.get_running_loop()
         try:
             await self._open()
@@ -360,10 +334,7 @@ class Sender:
         self._wakeup.set()
 
     async def _open(self) -> None:
-        """Open the target, which may include the download of a model.
-
-        Raise an error if the run is stopped before the target is open.
-        """
+        """Open the target, which may include the download of a model, unless the run is stopped meanwhile."""
         self._opening = asyncio.create_task(self._target.open())
         if self._stopping:
             self._opening.cancel()
@@ -374,7 +345,6 @@ class Sender:
         self._timer.restart()
 
     async def _step(self) -> None:
-        """Record results and claim requests in the store once, and send the claimed requests."""
         woken = self._wakeup.is_set()
         self._wakeup.clear()
         results, self._results = self._results, []
@@ -456,7 +426,6 @@ class Sender:
             self._gathering = loop.call_later(self._timing.gather, self._wakeup.set)
 
     async def _finish(self) -> None:
-        """Record the results that have arrived, release all claims and close the target."""
         tasks = [request.task for request in self._in_flight.values()]
         for task in tasks:
             task.cancel()
@@ -476,20 +445,14 @@ class Sender:
 
 
 class TargetCaller:
-    """Caller of a target: makes one attempt to send a request, within the limits of the run.
-
-    Args:
-        target: the system under test; it is not opened or closed here.
-        settings: settings of the run; `timeout` and `max_answer_bytes` are used.
-        timer: give-up timer, in which every answer and failure is recorded.
-    """
+    """Caller of a target, which it does not open or close; the timer learns of every answer and failure."""
 
     def __init__(self, target: Target, settings: RunSettings, timer: GiveUpTimer) -> None:
         self._target, self._settings, self._timer = target, settings, timer
         self._redact = environment_redactor(settings=settings)
 
     async def send(self, request: Request) -> Response | FairnessError:
-        """Send the request once; return the response (dated, without secrets) or the error of the attempt."""
+        """Return the response (dated, without secrets) or the error of one attempt."""
         name, limit = self._target.name, self._settings.timeout
         try:
             async with asyncio.timeout(limit) as time_limit:
@@ -514,7 +477,7 @@ class TargetCaller:
         return failure
 
     def without_secrets(self, error: FairnessError) -> FairnessError:
-        """Remove secrets from an error's message, remove its cause and traceback, and return the error."""
+        """Return the error without its cause and traceback, and with secrets removed from its message."""
         error.args = (self._redact(str(error)),)
         error.__cause__, error.__suppress_context__ = None, True
         return error.with_traceback(None)
@@ -554,9 +517,6 @@ def environment_redactor(
 
     Secrets are the values of environment variables whose name ends with `KEY`, `TOKEN` or similar, the passwords in
     addresses of servers and databases that a variable or setting holds, and the values of the headers in the settings.
-
-    Args:
-        settings: settings of the run, with the headers; `None` for the environment alone.
     """
     environment = os.environ if environment is None else environment
     values = {value.strip() for name, value in environment.items() if _NAME.search(name)}

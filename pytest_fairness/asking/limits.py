@@ -73,10 +73,7 @@ class RateLimit:
     reduced_at: float = 0.0
 
     def after_answer(self, capacity: int) -> Self:
-        """Return the limit after an answer: `n` answers raise a limit of `n` requests in flight to `n + 1`.
-
-        A limit that has reached `capacity`, the run's own maximum, becomes infinite.
-        """
+        """Return the limit after an answer: `n` answers raise `n` to `n + 1`, and one raises `capacity` to infinity."""
         if self.allowed >= capacity:
             return replace(self, allowed=math.inf, overloads=0)
         return replace(self, allowed=self.allowed + 1 / self.allowed, overloads=0)
@@ -86,8 +83,8 @@ class RateLimit:
     ) -> Self:
         """Return the limit after a request was rejected or got no answer: half as many requests in flight, and a pause.
 
-        Args:
-            retry_after: seconds that the target asks to wait, or `None`.
+        A request that was sent before the last reduction does not reduce the limit again. `retry_after` are the seconds
+        that the target asks to wait.
         """
         limit = self
         if sent_at >= self.reduced_at:
@@ -148,11 +145,9 @@ class Attempts:
 
 
 class GiveUpTimer:
-    """Timer that ends when a target has given no answer for a number of seconds.
+    """Timer that ends when a target has given no answer for `limit` seconds.
 
-    Args:
-        limit: seconds without any answer after which the run gives up on the target.
-        unreachable_limit: shorter limit, in seconds, for a target to which no connection was ever made.
+    `unreachable_limit` is shorter, for a target to which no connection was ever made.
     """
 
     def __init__(self, name: str, limit: float, unreachable_limit: float) -> None:
@@ -170,7 +165,7 @@ class GiveUpTimer:
         self._started, self._reached = time.monotonic(), True
 
     def record_failure(self, error: FairnessError) -> None:
-        """Record a failed attempt; if the target itself returned the error, count the target as reachable."""
+        """Record a failed attempt; an error that the target itself returned shows that it is reachable."""
         self._last_error = str(error)
         if isinstance(error, RequestFailed) and error.retry is RetryReason.UNREACHABLE:
             self._unreachable_since = self._unreachable_since or time.monotonic()
@@ -178,11 +173,12 @@ class GiveUpTimer:
             self._reached = True
 
     def deadline(self, sent_at: Collection[float], resume_at: float) -> float:
-        """Return the deadline (monotonic seconds) after which the run gives up on the target.
+        """Return the deadline after which the run gives up on the target; all times are monotonic seconds.
 
-        Args:
-            sent_at: time at which each request in flight was sent (monotonic seconds).
-            resume_at: time at which the target's rate limit allows the next request (monotonic seconds).
+        `sent_at` are the times of the requests in flight; `resume_at` is when the rate limit allows the next one.
+
+        Raises:
+            AnswersMissing: the deadline has passed; or no request is in flight and none is allowed before the deadline.
         """
         now = time.monotonic()
         deadline, never_reached = self._started + self._limit, False
@@ -206,12 +202,7 @@ engine's own pauses are not longer than this."""
 
 
 def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:
-    """Return the message for a target that gave no answer within `seconds`, or demands a pause beyond this time.
-
-    Args:
-        pause: seconds for which the target still demands a pause; not positive without a pause.
-        last_error: error of the last failed request; empty without a failed request.
-    """
+    """Return the message for a target that gave no answer within `seconds`, or demands a pause beyond this time."""
     last = f"Last error: {last_error}" if last_error else "Check that the target is running, and its address."
     limit = f"{seconds:g} seconds (ini fairness_give_up)"
     what = (
@@ -223,15 +214,14 @@ def given_up(name: str, seconds: float, pause: float, last_error: str) -> str:
 
 
 def unreachable(name: str, seconds: float, last_error: str) -> str:
-    """Return the message for a target to which no connection was made within `seconds`."""
     return f"given up: no connection to {name} within {seconds:g} seconds; no request arrived. {last_error}"
 
 
 def over_budget(max_requests: int, reusable: bool, last_error: str = "", *, shared: bool = False) -> AnswersMissing:
     """Return the error for a request that was not sent, or not sent again, because the run's budget is spent.
 
-    Args:
-        last_error: error of the request's last attempt; empty if the request was never sent.
+    `reusable` says whether a later run reuses the recorded answers; `shared`, whether all runs with the same
+    `--fairness-run-name` share the budget.
     """
     cure = (
         "all runs with this --fairness-run-name share the budget, so raise it to continue"
@@ -255,14 +245,12 @@ BATCH_PRICE = 0.5
 
 
 def cost_of(price: Price, prompt_tokens: float, completion_tokens: float) -> float:
+    """Return the cost, in the currency of the price."""
     return (prompt_tokens * price.prompt + completion_tokens * price.completion) / 1_000_000
 
 
 def with_cost(counts: Mapping[str, int], price: Price | None) -> dict[str, float]:
-    """Return the request counts with the cost of the tokens as the entry `cost`.
-
-    Without a price, the result has no entry `cost`, and its entry `uncounted` is 0.
-    """
+    """Return the request counts of an engine with `cost`; without a price, no `cost`, and an `uncounted` of 0."""
     if price is None:
         return {**counts, "uncounted": 0}
     return {**counts, "cost": cost_of(price, counts["prompt_tokens"], counts["completion_tokens"])}

@@ -55,9 +55,11 @@ _CURE = "Check the server, or name another store with the ini fairness_store."
 class PostgresDatabase(Database):
     """PostgreSQL database of a store; a lost connection is restored.
 
-    Args:
-        url: address of the database. The password is taken from the environment variable `PGPASSWORD`, or from the
-            file `~/.pgpass`.
+    The password is taken from the environment variable `PGPASSWORD`, or from the file `~/.pgpass`.
+
+    Raises:
+        StoreError: raised here and by every method if the server cannot be reached, refuses the user, or holds tables
+            of a newer version; the message says what to do.
     """
 
     def __init__(self, url: DatabaseUrl) -> None:
@@ -76,7 +78,6 @@ class PostgresDatabase(Database):
             raise
 
     def close(self) -> None:
-        """Close all connections for good; statements that still run in another thread fail."""
         self._closed = True
         super().close()
 
@@ -97,7 +98,6 @@ class PostgresDatabase(Database):
         return self._with_reconnect(lambda connection: self._run_transaction(connection, function))
 
     def has_changed(self) -> bool:
-        """Return whether another connection wrote anything since this thread's last call; true at the first call."""
         changes = self.execute("SELECT changes FROM store")[0][0]
         known = getattr(self._thread, "changes", None)
         self._thread.changes = changes
@@ -165,7 +165,6 @@ class PostgresDatabase(Database):
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _connection(self) -> psycopg.Connection[Any]:
-        """Return this thread's connection; if it was lost, return a new one."""
         connection: psycopg.Connection[Any] | None = getattr(self._thread, "connection", None)
         return self._connect() if connection is None or connection.closed else connection
 

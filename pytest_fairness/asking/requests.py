@@ -45,10 +45,7 @@ class AttemptResult(NamedTuple):
 
 
 class BackingOff(NamedTuple):
-    """Request that waits for its next attempt at the time `due` (monotonic seconds).
-
-    `error` is the error of the last attempt.
-    """
+    """Request that waits for its next attempt at the time `due` (monotonic seconds) after an error."""
 
     request: Request
     due: float
@@ -60,15 +57,9 @@ class StoreSync:
 
     All methods except `counts` and `now` block, so the event loop calls them in a separate thread, one at a time.
 
-    Args:
-        settings: settings of the run; `concurrency`, `max_requests`, `fresh` and `prices` are used.
-        timer: give-up timer, which is restarted when another process received an answer.
-        fresh: rule that decides which recorded answers are reused.
-
     Attributes:
         capacity: maximum number of requests in flight, of all processes together.
-        target_error: error that another process of the run stored because the target can answer no request; else
-            `None`.
+        target_error: error that another process of the run stored because the target can answer no request.
         resume_at: time at which the target's rate limit allows the next request (monotonic seconds).
     """
 
@@ -105,11 +96,10 @@ class StoreSync:
 
     @property
     def next_retry(self) -> float:
-        """Return the time at which the next waiting request is sent again (monotonic seconds); infinity without one."""
+        """Return when the next waiting request is sent again (monotonic seconds); infinity without one."""
         return min((waiting.due for waiting in self._backing_off.values()), default=math.inf)
 
     def now(self) -> float:
-        """Return the current time by the clock of the store (seconds since the epoch)."""
         return self._store.database.now()
 
     def put_counts(self) -> None:
@@ -120,7 +110,10 @@ class StoreSync:
         self._store.claims.release_all(self._owner)
 
     def record_and_claim(self, results: list[AttemptResult], free: int, woken: bool) -> dict[str, Request]:
-        """Record results, claim requests, and return the claimed requests by key; the sender must send them at once."""
+        """Record results, claim up to `free` requests, and return these by key; the sender must send them at once.
+
+        `woken` says whether new requests may have been planned since the last call.
+        """
         store, tracker, now = self._store, self._tracker, time.monotonic()
         changed = store.database.has_changed()
         if changed:
@@ -201,7 +194,6 @@ class StoreSync:
         )
 
     def _ends_preflight(self, result: AttemptResult) -> bool:
-        """Return whether this result ends the preflight, so that all other requests may be sent."""
         goes_on = self._preflight.keeps_others_waiting(result.request, result.outcome)
         return result.key == self._preflight.key and not goes_on
 
@@ -216,7 +208,6 @@ class StoreSync:
             self._store.record_failure(key, identity, str(outcome), self._fresh)
 
     def _adapt_rate_limit(self, results: list[AttemptResult]) -> None:
-        """Raise the target's rate limit after answers, and lower it after overloads."""
         if not results:
             return
         limits, identity = self._store.rate_limits, self._target.identity
@@ -237,10 +228,7 @@ class StoreSync:
             limits.put(identity, limit)
 
     def _end_budget(self) -> None:
-        """Settle the requests that the run's budget no longer allows, as failed.
-
-        Requests that other processes have sent stay unsettled, because they may still be answered.
-        """
+        """Settle the requests that the budget no longer allows as failed, but not those that others have sent."""
         error_of = partial(
             over_budget, self._settings.max_requests or 0, self._target.reusable, shared=self._run.shared
         )
@@ -318,12 +306,12 @@ class RequestTracker:
             return new
 
     def next_unsent(self, count: int | None = None) -> list[str]:
-        """Return the keys of the first `count` (default: all) unsettled requests that this process has not sent."""
+        """Return the keys of the first requests, by default all, that are neither settled nor sent by this process."""
         with self._changed:
             return list(islice(self._unsent, count))
 
     def start(self, keys: Iterable[str], *, retries: int = 0) -> dict[str, Request]:
-        """Mark requests as in flight and return them by key; leave out requests that are settled already."""
+        """Mark requests as in flight and return them by key, without those that are settled or in flight already."""
         with self._changed:
             taken = {key: self._unsent.pop(key) for key in keys if key in self._unsent}
             self._in_flight.update(taken)
@@ -376,7 +364,7 @@ class RequestTracker:
         return self._unsent.pop(key, None) is not None
 
     def close(self, error: FairnessError, *, unsent_only: bool = False) -> None:
-        """Settle every unsettled request as failed; requests planned after this call fail at once."""
+        """Settle every unsettled request, or the unsent ones only, as failed; requests planned later fail at once."""
         with self._changed:
             self._closed = self._closed or error
             self._failed |= dict.fromkeys(self._unsent, error)
@@ -435,7 +423,7 @@ FAILURES = "failures"
 
 
 def total_counts(counts_by_owner: Mapping[str, RequestCounts]) -> dict[str, float]:
-    """Return the request counts of a run, combined from the counts of its engines.
+    """Return the request counts of a run, combined from those of its engines, whose owners are named `process/engine`.
 
     All processes plan the same requests and find the same recorded answers, so `planned` and `reused` are the largest
     counts of one process. The other counts are added up, because each process sends only a part of the requests.
@@ -472,8 +460,7 @@ prompt is sent because a server may reject the content of the first one."""
 class Preflight:
     """State of the preflight in one process; the store records which request is the run's first one.
 
-    Attributes:
-        key: key of the request that this process now sends alone; `None` if there is no such request.
+    `key` is that of the request that this process now sends alone.
     """
 
     def __init__(self, tracker: RequestTracker) -> None:
@@ -495,10 +482,7 @@ class Preflight:
         return rephrased or isinstance(outcome, TargetError) or self.is_rejection(request, outcome)
 
     def final_outcome(self, key: str, request: Request, outcome: Response | FairnessError) -> Response | FairnessError:
-        """Return the outcome of an attempt, or a `TargetError`, which ends sending.
-
-        The result is a `TargetError` if the target has now rejected `MAX_REJECTIONS` requests that were sent alone.
-        """
+        """Return the outcome, or a `TargetError`, which ends sending, after `MAX_REJECTIONS` rejections."""
         if key != self.key or not self.is_rejection(request, outcome):
             return outcome
         self._rejections += 1

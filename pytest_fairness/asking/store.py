@@ -33,8 +33,8 @@ from pytest_fairness.resources import Closing
 # Store of recorded responses, through which the processes of a run share all state.
 #
 # This module holds the SQL statements for the tables of responses, failures and batches; `asking/claims.py` holds the
-# statements for the other tables. `asking/database.py` defines all tables, and
-# `asking/database.py` and `asking/postgres.py` hold the connections.
+# statements for the other tables. `asking/database.py` defines all tables, and holds the connections to SQLite;
+# `asking/postgres.py` holds those to PostgreSQL.
 
 FAILURE_KEPT = 86_400.0
 """Seconds after which a failed request is forgotten."""
@@ -55,10 +55,7 @@ _encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 def response_key(target_identity: str, request: Request) -> str:
-    """Return the key of a recorded response: 64 hex digits.
-
-    The key is a digest of the target and of all parts of the request that can change the answer.
-    """
+    """Return the key of a recorded response: 64 hex digits, from all that can change the answer."""
     parts: list[Json] = [target_identity, request.system, request.prompt, request.sampling.to_json(), request.trial]
     if request.answer_format != "text":
         parts.append(request.answer_format)
@@ -81,8 +78,6 @@ class Changes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One recorded response with its request."""
-
     key: str
     target: str
     request: Request
@@ -92,8 +87,9 @@ class Recorded:
 class Store(Closing):
     """Store of a project's recorded responses; several threads and several processes can use it at once.
 
-    Args:
-        address: path of a SQLite file, which is created if it does not exist, or the address of a PostgreSQL database.
+    Raises:
+        StoreError: raised here and by every method if the store cannot be read or written, is not a store, or was
+            written by a newer version; the message says what to do.
     """
 
     def __init__(self, address: Path | DatabaseUrl) -> None:
@@ -107,16 +103,13 @@ class Store(Closing):
         self.database.close()
 
     def get(self, keys: Iterable[str], fresh: Freshness) -> dict[str, Response]:
-        """Return the recorded answers that a run reuses, by key; `fresh` decides which answers the run may reuse.
-
-        If several answers to a key may be reused, the run reuses its own answer or, without one, the newest answer.
-        """
+        """Return the recorded answers that a run reuses, by key: its own answer or, without one, the newest answer."""
         rows = self._answers(keys, fresh)
         with self.database.decoding_errors():
             return {key: _response(response, created) for key, response, created in rows}
 
     def digest(self, keys: Sequence[str], fresh: Freshness) -> str | None:
-        """Return a hash of the recorded answers that the run reuses (see `get`); `None` if a key has no such answer."""
+        """Return a hash of the recorded answers that `get` returns; `None` if a key has no such answer."""
         found = {key: response for key, response, _ in self._answers(keys, fresh)}
         if len(found) < len(set(keys)):
             return None
@@ -127,14 +120,10 @@ class Store(Closing):
         return self.database.execute(_ANSWERS, (*fresh.parameters, _encode(list(keys)), fresh.run))
 
     def recorded(self, keys: Iterable[str], fresh: Freshness) -> set[str]:
-        """Return the keys for which the run may reuse a recorded answer."""
         return claims.recorded_keys(self.database, keys, fresh)
 
     def oldest_of(self, keys: Iterable[str]) -> float | None:
-        """Return the date of the oldest answer to these requests (seconds since the epoch); `None` without answers.
-
-        If a key has several answers, only the newest counts, because a run reuses the newest answer.
-        """
+        """Return the date of the oldest answer (seconds since the epoch), of each key's newest answers."""
         query = (
             "SELECT min(newest) FROM (SELECT max(created) AS newest FROM responses "
             "WHERE key IN (SELECT value FROM json_each(?)) GROUP BY key) AS of_each_key"
@@ -143,7 +132,6 @@ class Store(Closing):
         return oldest
 
     def all_recorded(self) -> Iterator[Recorded]:
-        """Yield all recorded responses with their requests, in the order of recording."""
         for page in response_pages(self.database):
             for key, _, target, request, response, created in page:
                 with self.database.decoding_errors():
@@ -154,17 +142,14 @@ class Store(Closing):
     def record(
         self, key: str, request: Request, target_identity: str, response: Response, fresh: Freshness = ANY_ANSWER
     ) -> None:
-        """Record an answer, and release the claim of its request.
-
-        Earlier answers to the request, from this run and from ended runs, are deleted.
-        """
+        """Record an answer, release its claim, and delete earlier answers of this run and of ended runs."""
         self.record_all([(key, request, response)], target_identity, fresh)
 
     @in_transaction
     def record_all(
         self, answers: Sequence[tuple[str, Request, Response]], target_identity: str, fresh: Freshness
     ) -> None:
-        """Record answers, each with its key and request; no key may occur twice. See `record`."""
+        """Record answers as `record` does; no key may occur twice."""
         keys = _encode([key for key, _, _ in answers])
         self.database.execute(
             "DELETE FROM responses WHERE key IN (SELECT value FROM json_each(?)) "
@@ -209,10 +194,7 @@ class Store(Closing):
         return answers or 0, failures or 0
 
     def changes(self, position: tuple[int, int], target_identity: str, fresh: Freshness) -> Changes:
-        """Return the answers and failures that were written after an earlier `position`.
-
-        Only answers that the run may reuse, and failures of this target, are included.
-        """
+        """Return the answers that the run may reuse, and the target's failures, that were written after a position."""
         answers = self.database.execute(
             f"SELECT sequence, key FROM responses WHERE {CONDITION} AND sequence > ? ORDER BY 1",  # noqa: S608 - `CONDITION` is a constant
             (*fresh.parameters, position[0]),
@@ -229,7 +211,7 @@ class Store(Closing):
 
 
 def response_pages(database: Database) -> Iterator[list[Any]]:
-    """Yield lists of rows with `RESPONSE_COLUMNS`, in the order of recording; only one list is in memory at a time."""
+    """Yield lists of rows with `RESPONSE_COLUMNS`, in the order of recording; only one is in memory at a time."""
     query = f"SELECT sequence, {RESPONSE_COLUMNS} FROM responses WHERE sequence > ? ORDER BY 1 LIMIT ?"  # noqa: S608 - a constant
     last = 0
     while rows := database.execute(query, (last, PAGE)):
@@ -251,7 +233,6 @@ def _database(address: Path | DatabaseUrl) -> Database:
 
 
 def encode_request(request: Request) -> str:
-    """Return the request as JSON, from which `decode_request` makes an equal request."""
     plain: dict[str, Json] = {
         "prompt": request.prompt,
         "system": request.system,
@@ -269,10 +250,7 @@ def encode_request(request: Request) -> str:
 
 
 def decode_request(text: str) -> Request:
-    """Return the request from JSON that `encode_request` returned.
-
-    Must be called in a block `with database.decoding_errors()`, because the JSON may be damaged.
-    """
+    """Return the request; call it in a block `with database.decoding_errors()`, because the JSON may be damaged."""
     data: dict[str, Any] = json.loads(text)
     history = tuple(Message(*message) for message in data.get("history", ()))
     request = Request(**{**data, "sampling": Sampling.from_json(data["sampling"]), "history": history})
@@ -348,8 +326,6 @@ class Batch(NamedTuple):
 
 
 class BatchTable:
-    """Tables of the batches and of their requests."""
-
     def __init__(self, store: Store) -> None:
         self._store, self.database = store, store.database
 
@@ -366,10 +342,8 @@ class BatchTable:
     ) -> int:
         """Add a batch of the requests that have no recorded answer and no claim, and are in no other batch.
 
-        The batch has only as many requests as the budget allows. Batches older than `BATCH_KEPT` are deleted.
-
-        Returns:
-            The number of requests in the batch; if it is 0, no batch was added.
+        The batch has only as many requests as the budget allows; the result is their number, and without any, no batch
+        is added. Batches older than `BATCH_KEPT` are deleted.
         """
         now = self.database.now()
         self.database.execute(
@@ -406,7 +380,7 @@ class BatchTable:
             return [Batch(token, BatchState(state), *rest) for token, state, *rest in rows]
 
     def requests(self, token: str, keys: Iterable[str] | None = None) -> dict[str, Request]:
-        """Return the unanswered requests of a batch by key; if `keys` is given, only the requests with these keys."""
+        """Return the unanswered requests of a batch by key."""
         query, parameters = "SELECT key, request FROM batch_requests WHERE token = ?", [token]
         if keys is not None:
             query += " AND key IN (SELECT value FROM json_each(?))"
@@ -420,7 +394,7 @@ class BatchTable:
 
     @in_transaction
     def reserve(self, token: str, seconds: float) -> bool:
-        """Reserve a batch for this process; return `False` if it has ended, or another process has reserved it."""
+        """Reserve a batch for some seconds; return `False` if it has ended, or another process has reserved it."""
         now = self.database.now()
         rows = self.database.execute("SELECT process, expires FROM batches WHERE token = ?", (token,))
         if not rows or (rows[0][1] >= now and rows[0][0] != this_process() and not is_gone(rows[0][0])):
@@ -431,7 +405,6 @@ class BatchTable:
 
     @in_transaction
     def release(self, token: str) -> None:
-        """Give up this process's reservation of a batch."""
         query = "UPDATE batches SET expires = 0 WHERE token = ? AND process = ?"
         self.database.execute(query, (token, this_process()))
 
@@ -462,10 +435,9 @@ class BatchTable:
 
 
 class Size(NamedTuple):
-    """Size of a target's recorded responses.
+    """Number of a target's recorded responses, and of characters of these and of their requests, all as JSON.
 
-    Attributes:
-        oldest, newest: dates of the target's oldest and newest response, in seconds since the epoch.
+    The dates are in seconds since the epoch.
     """
 
     target: str
@@ -476,13 +448,7 @@ class Size(NamedTuple):
 
 
 def copy_responses(source: Store, destination: Store) -> tuple[int, int]:
-    """Copy the responses of a store to another store.
-
-    If both stores have a response to a request, the newer response is kept.
-
-    Returns:
-        The number of copied responses, and the number of responses in `source`.
-    """
+    """Copy responses, the newer one of a request; return how many were copied, and how many `source` has."""
     copied = found = 0
     for page in response_pages(source.database):
         copied += destination.database.write(partial(_insert_newer, destination.database, page))
@@ -513,14 +479,10 @@ def sizes(store: Store) -> list[Size]:
 
 
 def prune(store: Store, *, older_than: float, target: str | None = None) -> int:
-    """Delete responses from before a date, and return the number of deleted responses.
+    """Delete responses from before a date (seconds since the epoch), and return the number of deleted responses.
 
     Without `target`, cached results from before the date are deleted as well. The cached document of the last run is
     kept, because `export` reads it.
-
-    Args:
-        older_than: the date (seconds since the epoch); later responses are kept.
-        target: identity of the target whose responses are deleted; `None` for all targets.
     """
     database = store.database
     values = (older_than,) if target is None else (older_than, target)
@@ -537,10 +499,7 @@ def prune(store: Store, *, older_than: float, target: str | None = None) -> int:
 
 
 def _insert_newer(database: Database, rows: list[Any]) -> int:
-    """Insert the newest row of each request, and return the number of inserted rows.
-
-    A row is left out if the database has an equally new or a newer response to its request.
-    """
+    """Insert the newest row of each request unless the database has an equally new one; return the number inserted."""
     newest: dict[str, Any] = {}
     for row in rows:
         if row[0] not in newest or row[-1] > newest[row[0]][-1]:
