@@ -45,15 +45,11 @@ FINISH_REASONS = {
 
 
 class Messages(ApiClient):
-    """Client of the Messages API."""
-
     def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint, {"anthropic-version": VERSION})
 
     async def ask(self, request: Request) -> Response:
-        """Send a request with its sampling parameters, and return the response.
-
-        The API accepts no seed, and requires `max_tokens`.
+        """Send a request with its sampling parameters, but without a seed, which the API does not accept.
 
         If the model rejects parameters with the default value 1, they are left out of later requests.
         """

@@ -52,7 +52,6 @@ class StatusError(Exception):
 
     Attributes:
         said: the server's message; the whole body if it contains no message.
-        code: the server's code of the error; `None` if the body contains no code.
         param: the field of the request that the server names as the cause; `None` if it names none.
         blocked: whether the provider refuses this request, or withholds its answer; see `is_blocked`.
     """
@@ -112,10 +111,7 @@ class ApiClient(ABC):
     async def _send(
         self, method: str, path: str, body: Json = None, query: Mapping[str, str] | None = None, **more: Any
     ) -> httpx.Response:
-        """Send a request, and return the response.
-
-        Args:
-            body: body in JSON, or `None`.
+        """Send a request, and return the response; `query` is added to that of the server's address.
 
         Raises:
             httpx.HTTPError: no complete response arrived.
@@ -135,12 +131,9 @@ class ApiClient(ABC):
         return {name: value for name, value in sampling.items() if name not in left_out}
 
     def _sampling_error(self, error: StatusError, sampling: Mapping[str, Json]) -> RequestFailed | None:
-        """Return the error for a response that rejects a sampling parameter or a further field of the request.
+        """Return the error for a response that rejects a sent parameter or field; `None` for other responses.
 
         A seed, and parameters with their `NEUTRAL` value, are left out of the next attempt and of later requests.
-
-        Returns:
-            The error; `None` if the response has another cause.
         """
         named = {error.param, *re.findall(r"\w+", error.said)}
         rejected = {name for name in sampling if name in named} if error.status in (400, 422) else set()
@@ -201,11 +194,7 @@ class ApiClient(ABC):
             raise self._errors.disconnected(error) from error
 
     def _tool_calls(self, written: Json) -> str | None:
-        """Convert a message's tool calls to the form of `Response.tool_calls`; return `None` if there are none.
-
-        Raises:
-            ValueError: the tool calls are malformed.
-        """
+        """Return tool calls in the form of `Response.tool_calls`; raise `ValueError` for malformed ones."""
         return self._redact_answer(reply_of({"tool_calls": written}).calls_as_json) if written else None
 
     def _malformed_error(self, wanted: str, content: bytes, *, counts: bool = True) -> RequestFailed | TargetError:
@@ -223,7 +212,7 @@ class ApiClient(ABC):
 
 
 async def read_response(read: Callable[[httpx.Response], Response], response: httpx.Response) -> Response:
-    """Return the result of `read` for a response; for a body over the limit, return `too_long_response()`."""
+    """Return the result of `read` for a response, or `too_long_response()` for a body over the limit."""
     return too_long_response() if is_too_long(response) else await parsed(read, response)
 
 
@@ -277,6 +266,12 @@ class ApiBatches(ApiClient):
         )
 
     async def _read_json(self, wanted: str, read: Callable[[Json], T], method: str, path: str, **more: Any) -> T:
+        """Send a request, and return what `read` makes of the JSON; `wanted` names it in messages, such as `a batch`.
+
+        Raises:
+            RequestFailed: the request failed, or `read` cannot read the response.
+            TargetError: no request can be answered.
+        """
         with self._translated_errors():
             response = await self._send(method, path, **more)
         try:
@@ -287,10 +282,9 @@ class ApiBatches(ApiClient):
     async def _all_batches(
         self, path: str, cursor: str, read: Callable[[Json], tuple[str, float, T]]
     ) -> AsyncGenerator[tuple[str, float, T]]:
-        """Yield the result of `read` for each batch of the account, the newest batch first.
+        """Yield id, date in seconds and further values, as `read` finds them, of each batch, the newest first.
 
-        Args:
-            read: function from the JSON of a batch to its id, its date in seconds, and further values.
+        `cursor` is the query parameter for the id after which a page begins.
         """
         query = {"limit": str(PAGE)}
         more = True
@@ -319,10 +313,7 @@ class ApiBatches(ApiClient):
                         yield read(json.loads(line))
 
     def _outcome(self, read: Callable[[Json], Response], answer: Json, wanted: str) -> Response | FairnessError:
-        """Return the response that `read` finds in the JSON of one answer, or an error if `read` fails.
-
-        `wanted` says what the answer must be, for the message, such as `a message`.
-        """
+        """Return the response that `read` finds in the JSON of one answer, or an error if `read` fails."""
         try:
             return read(answer)
         except RequestFailed as error:
@@ -340,11 +331,7 @@ class ApiBatches(ApiClient):
 
 
 def id_of(value: Json) -> str:
-    """Return the id of a batch or a file.
-
-    Raises:
-        ValueError: the value is not an id that can be part of an address.
-    """
+    """Return an id, or raise `ValueError` for a value that cannot be part of an address."""
     if not isinstance(value, str) or not _ID.fullmatch(value):
         raise ValueError("not an id")
     return value

@@ -127,7 +127,6 @@ class BatchIntent(NamedTuple):
     Attributes:
         token: unique name, which the batch's metadata contains if the provider has metadata.
         file: the provider's id of the file with the requests; empty if there is none.
-        keys: keys of the batch's requests.
         created: time at which the requests were chosen, in seconds since the epoch.
         known: the provider's ids of all other batches in the store.
     """
@@ -169,14 +168,10 @@ class BatchResult(NamedTuple):
 
 
 class BatchClient(Protocol):
-    """Client that sends requests in batches.
+    """Client that sends requests in batches, of at most `max_requests` and `max_bytes` (as lines of JSON).
 
     All methods that send a request raise `RequestFailed`, whose attribute `retry` says whether another attempt may
     succeed, and `TargetError` if no attempt can succeed. `results` raises these errors during the iteration.
-
-    Attributes:
-        max_requests: maximum number of requests in one batch.
-        max_bytes: maximum number of bytes of a batch's requests, each written as a line of JSON.
     """
 
     max_requests: int
@@ -222,7 +217,6 @@ class BatchTarget(Target, Protocol):
 
 
 def has_batches(target: Target) -> bool:
-    """Return whether the target's provider offers batches."""
     return hasattr(target, "batch_client")
 
 
@@ -242,11 +236,6 @@ BYTES = 4
 def embedding_response(numbers: Sequence[float], *, tokens: int | None = None, model: str | None = None) -> Response:
     """Return the response to a request for an embedding; its text is JSON with the vector in base64.
 
-    Args:
-        numbers: the embedding vector.
-        tokens: number of tokens of the text; `None` if it is not known.
-        model: name of the model that the server reports; `None` if it reports none.
-
     Raises:
         ValueError: the numbers are not a vector of finite 32-bit numbers.
     """
@@ -262,11 +251,7 @@ def embedding_response(numbers: Sequence[float], *, tokens: int | None = None, m
 
 
 def embedding_vector(text: str) -> bytes:
-    """Return the vector in a recorded embedding, as little-endian 32-bit numbers.
-
-    Raises:
-        ValueError: the text is not a recorded embedding.
-    """
+    """Return the vector in a recorded embedding, as little-endian 32-bit numbers, or raise `ValueError`."""
     try:
         recorded = json.loads(text)
         packed = base64.b64decode(recorded["float32"], validate=True)
@@ -281,10 +266,7 @@ def embedding_vector(text: str) -> bytes:
 def read_embeddings(content: bytes, count: int, source: str) -> list[Response | FairnessError]:
     """Return the embeddings in a server's response, one for each text that was sent; an error for each unusable one.
 
-    Args:
-        content: body of the response: `{"data": [{"index": 0, "embedding": [0.1, …]}, …]}`.
-        count: number of texts that were sent.
-        source: names of the target and its endpoint, for messages.
+    The response is `{"data": [{"index": 0, "embedding": [0.1, …]}, …]}`; `source` names its server in messages.
     """
     try:
         answer = json.loads(content)
@@ -330,12 +312,9 @@ def _tokens_of_each_text(usage: Json, count: int) -> list[int | None]:
 
 
 def likelihood_response(pieces: Sequence[str], logs: Sequence[float | None], tokens: int) -> Response:
-    """Return the response to a request for a likelihood; its text is JSON with the tokens and log-probabilities.
+    """Return the response to a request for a likelihood; its text is JSON with the continuation's tokens.
 
-    Args:
-        pieces: tokens of the continuation.
-        logs: natural logarithm of each token's probability; `None` for a token whose probability is not known.
-        tokens: number of tokens of the prompt and the continuation.
+    `logs` are the natural logarithms of their probabilities, `None` if not known. `tokens` also counts the prompt's.
     """
     text = json.dumps({"log_probabilities": list(logs), "tokens": list(pieces)})
     return Response(text, finish_reason="stop", prompt_tokens=tokens, completion_tokens=0)
@@ -352,9 +331,6 @@ class DaemonThreads:
 
     When a process ends, it waits for the threads of a `ThreadPoolExecutor`, but not for daemon threads. So a call that
     never returns cannot block the end of the process.
-
-    Args:
-        name: name of the threads in stack dumps.
     """
 
     def __init__(self, name: str) -> None:
@@ -412,10 +388,7 @@ class Escaped(Exception):
 
 
 def is_cancelled() -> bool:
-    """Return whether the current task is being cancelled or closed, rather than that its own code raised the exception.
-
-    A target's code may raise `asyncio.CancelledError` or `GeneratorExit` as well.
-    """
+    """Return whether the current task is being cancelled or closed; its own code may raise the exception, too."""
     try:
         task = asyncio.current_task()
     except RuntimeError:  # the loop has ended

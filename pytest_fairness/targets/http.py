@@ -52,6 +52,10 @@ class JsonTemplate:
     A string that consists of one placeholder is replaced by the placeholder's value, such as a number. If this value is
     `None`, the string is left out. An object then loses the member with this string. A list loses the whole element in
     which the string occurs. A placeholder in a longer string is replaced by its value as text; `None` is an empty text.
+
+    Raises:
+        ValueError: the text is not JSON, is nested too deeply, or contains an unknown placeholder. The message has no
+            subject; the caller writes the name of the setting before it.
     """
 
     def __init__(self, text: str, known: Collection[str]) -> None:
@@ -68,10 +72,7 @@ class JsonTemplate:
             raise ValueError(f"contains {{{unknown[0]}}}; valid placeholders are {valid} (write a brace as '{{{{')")
 
     def filled(self, values: Mapping[str, Json]) -> Json:
-        """Return the document with its placeholders replaced by these values.
-
-        The result is `None` if the document is one placeholder with the value `None`.
-        """
+        """Return the filled document; `None` if it is one placeholder with the value `None`."""
         filled, _ = _filled(self._document, values)
         return None if filled is _ABSENT else filled
 
@@ -128,12 +129,10 @@ PLACEHOLDERS = ("prompt", "messages", "tools", "system", "temperature", "top_p",
 
 
 class HttpTarget:
-    """Service to which requests are sent by HTTP POST.
+    """Service to which requests are sent by HTTP POST; its query may refer to environment variables as `${NAME}`.
 
-    Args:
-        url: address of the service; the query may contain references `${NAME}` to environment variables.
-        settings: settings of the run; `http_body`, `http_answer`, `http_headers`, `target_version`, `timeout`,
-            `concurrency` and `max_answer_bytes` are used.
+    Raises:
+        TargetError: the address, the body, the JSONPath of the answer or a header is not valid.
     """
 
     concurrency: int | None = None
@@ -267,6 +266,7 @@ class HttpTarget:
         return {**body, **extra} if extra else body
 
     def _address_and_headers(self) -> tuple[str, dict[str, str]]:
+        """Return the address and the headers with the values of environment variables."""
         parts = urlsplit(self._url)
         query = self._references.filled(parts.query, "the address", partial(quote, safe=""))
         url = urlunsplit((parts.scheme, parts.netloc, parts.path, query, ""))
@@ -351,7 +351,6 @@ class HttpTarget:
         return Response(with_thoughts(text, thoughts_of(around[0]) if around else ""), reason)
 
     def _no_match_error(self, content: Json, errors: HttpErrors) -> RequestFailed | TargetError:
-        """Return the error for a response in which the JSONPath of the answer matches nothing."""
         if isinstance(content, dict):
             found = f"has the keys {', '.join(content)}" if content else "is an empty object"
         else:
@@ -367,7 +366,6 @@ class HttpTarget:
     def _wrong_type_error(
         self, value: Json, answer_format: AnswerFormat, errors: HttpErrors
     ) -> RequestFailed | TargetError:
-        """Return the error for a response in which the JSONPath of the answer matches a value of the wrong type."""
         calls = "an object with `content` and `tool_calls`"
         wanted = {"text": "text", "number": "a number or text", "calls": calls}.get(answer_format, "text or a list")
         kind = "null" if value is None else _KINDS[type(value)]
@@ -391,7 +389,7 @@ class HttpTarget:
         """Return the error for an unreadable answer.
 
         After `MAX_UNREADABLE` unreadable answers and no readable one, the JSONPath is probably wrong: return a
-        `TargetError`, after which no request is sent.
+        `TargetError`.
         """
         self._unreadable_answers += 1
         if not self._readable_answers and self._unreadable_answers >= MAX_UNREADABLE:
@@ -424,11 +422,6 @@ def _is_blocked(answer: httpx.Response) -> bool:
 
 
 def _is_answer(value: Json, answer_format: AnswerFormat) -> bool:
-    """Return whether a value can be an answer in this format.
-
-    For the format `text`, the value must be a text or a list of texts; for `number`, a number, a text or an object; for
-    other formats, a text, a list or an object.
-    """
     if answer_format == "number":
         return isinstance(value, int | float | str | dict) and not isinstance(value, bool)
     if answer_format == "text" and isinstance(value, list):

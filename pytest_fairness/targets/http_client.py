@@ -75,7 +75,7 @@ class RedirectedElsewhere(httpx.RequestError):
 
 
 class RedirectedAsGet(RedirectedElsewhere):
-    """Error for a redirect that would turn a POST into a GET without the prompt; see `RedirectedElsewhere`."""
+    """Error for a redirect that would turn a POST into a GET without the prompt."""
 
     def __init__(self, url: str, status: int, location: str) -> None:
         httpx.RequestError.__init__(
@@ -88,16 +88,12 @@ class BoundedTransport(httpx.AsyncBaseTransport):
 
     A longer body is dropped if the response is successful (see `is_too_long`). Of the body of an error or a redirect,
     only the beginning is kept: at most `MAX_ERROR_BYTES` and at most `max_bytes`.
-
-    Args:
-        max_bytes: maximum number of bytes of a body after decompression.
     """
 
     def __init__(self, transport: httpx.AsyncBaseTransport, max_bytes: int) -> None:
         self._transport, self._max_bytes = transport, max_bytes
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request, and return the response with its decompressed body, limited as the class describes."""
         response = await self._transport.handle_async_request(request)
         limit = self._max_bytes if response.is_success else min(self._max_bytes, MAX_ERROR_BYTES)
         body = bytearray()
@@ -128,11 +124,7 @@ def _pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
 
 
 class BoundedClient(httpx.AsyncClient):
-    """HTTP client with a `BoundedTransport`, which follows no redirect to another host.
-
-    Args:
-        max_bytes: maximum number of bytes of a body after decompression.
-    """
+    """HTTP client with a `BoundedTransport`, which follows no redirect to another host."""
 
     def __init__(self, *, max_bytes: int, **settings: Any) -> None:
         self._max_bytes = max_bytes
@@ -155,7 +147,6 @@ class BoundedClient(httpx.AsyncClient):
         return BoundedTransport(super()._init_proxy_transport(proxy, **settings), self._max_bytes)
 
     def build_request(self, method: str, url: httpx.URL | str, **settings: Any) -> httpx.Request:
-        """Return a request with the headers of the client; equal addresses are parsed once."""
         return super().build_request(method, parsed_url(url), **settings)
 
     async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
@@ -277,7 +268,7 @@ def finish_reason_in(body: Json) -> str | None:
 
 
 def is_blocked(error: Json, status: int = 400) -> bool:
-    """Return whether an error says that the provider refuses this request or withholds its answer."""
+    """Return whether a body or its error says that the provider refuses the request or withholds the answer."""
     if status not in _BLOCKING_STATUSES:
         return False
     for key, value in _fields(error):
@@ -309,7 +300,9 @@ class HttpErrors:
     """Factory of errors for one server.
 
     Attributes:
+        endpoint: the server's address, without secrets.
         where: names of the settings for the address and for the key; the key comes last.
+        redact: function that removes secrets from a text.
     """
 
     name: str
@@ -319,7 +312,7 @@ class HttpErrors:
     key_missing: bool = False
 
     def timed_out(self, cause: BaseException | None) -> RequestFailed:
-        """Return the error for a request that timed out; `cause` is the HTTP client's exception, or `None`."""
+        """Return the error for a request that timed out, by the HTTP client's exception, if any."""
         if isinstance(cause, httpx.ConnectTimeout):
             return RequestFailed(
                 f"{self.name}: no connection to {self.endpoint} within the time limit. Check that the server is "
@@ -333,10 +326,7 @@ class HttpErrors:
         )
 
     def disconnected(self, cause: BaseException) -> RequestFailed | TargetError:
-        """Return the error for a failed or broken connection, an untrusted certificate, or a redirect to another host.
-
-        `cause` is the exception of the HTTP client.
-        """
+        """Return the error for a failed connection, an untrusted certificate, or a redirect to another host."""
         why = self.quoted(str(cause).replace(" ssl:default", ""))  # aiohttp adds this to http:// addresses, too
         if isinstance(cause, RedirectedElsewhere):
             return TargetError(f"{self.name}: {why}; nothing was sent there. Check {self.where}.")
@@ -360,6 +350,10 @@ class HttpErrors:
         )
 
     def for_status(self, status: int, headers: Mapping[str, str], said: str, check: str = "") -> RequestFailed:
+        """Return the error for an HTTP status that may be due to this request alone.
+
+        `check` says what to check if every request gets the status; by default the model's name, endpoint and key.
+        """
         retry = None
         key = " (no key is set)" if self.key_missing else ""
         if headers.get("x-should-retry") != "false":
@@ -373,11 +367,7 @@ class HttpErrors:
         )
 
     def broken_off(self, reason: Json, error: Json = None) -> RequestFailed | None:
-        """Return the error for an answer that the server broke off; `None` for any other answer.
-
-        Args:
-            error: error that the server gives beside the answer, or `None`.
-        """
+        """Return the error for an answer that the server broke off, by its finish reason or the error beside it."""
         if not error and not (isinstance(reason, str) and reason.casefold() in _BROKEN_OFF):
             return None
         said = error.get("message") if isinstance(error, dict) else error
@@ -432,12 +422,7 @@ _ERRORS: tuple[tuple[type[Exception], type[httpx.RequestError]], ...] = (
 
 
 class AiohttpTransport(httpx.AsyncBaseTransport):
-    """Transport of an `httpx.AsyncClient` over connections of aiohttp.
-
-    Args:
-        limits: maximum number of connections, and the time for which an idle connection is kept.
-        proxy: HTTP proxy of all requests, or `None`.
-    """
+    """Transport of an `httpx.AsyncClient` over connections of aiohttp."""
 
     def __init__(self, ssl_context: ssl.SSLContext, limits: httpx.Limits, proxy: httpx.Proxy | None = None) -> None:
         self._ssl_context, self._limits = ssl_context, limits
@@ -447,7 +432,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
         self._session: aiohttp.ClientSession | None = None
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send a request and return its response; the body is not read yet."""
+        """Return the response, whose body is not read yet."""
         timeout = request.extensions.get("timeout", {})
         content = await request.aread()
         with _translated_errors():
@@ -474,7 +459,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
             await self._session.close()
 
     def _opened(self) -> aiohttp.ClientSession:
-        """Return the session; it is made at the first call, because it needs a running event loop."""
+        """Return the session, which is made at the first call, because it needs a running event loop."""
         if self._session is None:
             connector = aiohttp.TCPConnector(
                 limit=self._limits.max_connections or 0,

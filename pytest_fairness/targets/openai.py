@@ -83,7 +83,10 @@ class _Client(openai.AsyncOpenAI):
 
 
 class Chat(ApiClient):
-    """Client of chat completions, of older completions that repeat their prompt (`echo`), and of embeddings."""
+    """Client of chat completions, of older completions that repeat their prompt (`echo`), and of embeddings.
+
+    `setting` names the model, and `serves` says what the endpoint must be, such as "a chat endpoint", in messages.
+    """
 
     def __init__(
         self, endpoint: Endpoint, *, setting: str = "--fairness-target", serves: str = "a chat endpoint"
@@ -131,6 +134,14 @@ class Chat(ApiClient):
     async def ask(
         self, request: Request, more: Mapping[str, Json] | None = None, *, json_format: bool = True
     ) -> Response:
+        """Send a request with its sampling parameters, and with `more` fields of the body.
+
+        `json_format` says whether the body of a request for JSON sets `response_format`.
+
+        Raises:
+            RequestFailed: this request got no response, or a response that is not a chat completion.
+            TargetError: no request can be answered: the key is rejected or the model is unknown.
+        """
         sampling = self._accepted(request.sampling.to_json())
         body = {**self._body(request, sampling), **(more or {})}
         in_json = json_format and request.answer_format in JSON_FORMATS and self._takes_json_format()
@@ -303,7 +314,7 @@ class Chat(ApiClient):
 
 
 def with_version(base_url: str) -> str:
-    """Return the address of an API: with the path `/v1` if the address has no path."""
+    """Return an API's address, with the path `/v1` if it has none."""
     address = urlsplit(base_url)
     return base_url if address.path.strip("/") else urlunsplit(address._replace(path="/v1"))
 
@@ -346,7 +357,7 @@ def completion_in(content: bytes) -> Json:
 
 
 def _joined(content: Json) -> str | None:
-    """Return the text of a message's content, which is a text or a list of parts; `None` if it has no text."""
+    """Return the text of a message's content, which is a text or a list of parts; `None` without text."""
     if isinstance(content, list):
         texts = [part.get("text") if isinstance(part, dict) else part for part in content if not is_thought(part)]
         found = [text for text in texts if isinstance(text, str)]
@@ -373,7 +384,6 @@ def echo_body(request: Request) -> dict[str, Any]:
 
 
 def rejects_echo(said: str) -> bool:
-    """Return whether a server's error message contains a word that suggests that the server supports no echo."""
     return any(word in said.casefold() for word in ("echo", "logprobs", "completions"))
 
 
@@ -459,11 +469,8 @@ class ChatBatches(Chat, ApiBatches):
     """Client of the Files and Batches API.
 
     The documented limits of a batch are 50,000 requests and 200 MB. For answers in JSON, the field `response_format` is
-    set only if the prompt contains the word JSON, because OpenAI rejects the field for other prompts.
-
-    Args:
-        own_server: whether the server is the user's own; it may know only the name `max_tokens` and not OpenAI's newer
-            name of this field.
+    set only if the prompt contains the word JSON, because OpenAI rejects the field for other prompts. The user's own
+    server may know only the name `max_tokens` and not OpenAI's newer name of this field.
     """
 
     max_requests = 50_000
@@ -493,6 +500,7 @@ class ChatBatches(Chat, ApiBatches):
         )
 
     async def find(self, intent: BatchIntent) -> str | None:
+        """Return the batch with the token in its metadata."""
         async with aclosing(self._all_batches("/batches", "after", _listed)) as batches:
             async for remote, created, token in batches:
                 if token == intent.token:

@@ -34,11 +34,7 @@ OPENAI_URL, OPENAI_KEY = "https://api.openai.com/v1", "OPENAI_API_KEY"
 
 
 class OpenAITarget(ApiTarget["Chat"]):
-    """Model behind OpenAI's or a compatible chat completions API.
-
-    Class attributes:
-        serves: type of server that the endpoint must be, such as "a chat endpoint", for messages.
-    """
+    """Model behind OpenAI's or a compatible chat completions API."""
 
     likelihoods = True
     setting: ClassVar[str] = "--fairness-target"
@@ -77,7 +73,6 @@ class OpenAITarget(ApiTarget["Chat"]):
 
 
 def open_openai(rest: str | None, settings: RunSettings) -> OpenAITarget:
-    """Return the target `openai:MODEL`; raise `TargetError` if no model is named, or the address is not valid."""
     return OpenAITarget(web.model_of("openai", rest), settings)
 
 
@@ -88,8 +83,6 @@ KEY_NAME, URL_NAME = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
 
 
 class AnthropicTarget(ApiTarget["Messages"]):
-    """Model behind Anthropic's Messages API."""
-
     def __init__(self, model: str, settings: RunSettings) -> None:
         super().__init__(
             "anthropic",
@@ -114,7 +107,6 @@ class AnthropicTarget(ApiTarget["Messages"]):
 
 
 def open_anthropic(rest: str | None, settings: RunSettings) -> AnthropicTarget:
-    """Return the target `anthropic:MODEL`."""
     return AnthropicTarget(web.model_of("anthropic", rest), settings)
 
 
@@ -128,10 +120,6 @@ class LiteLLMTarget:
     """Model of a provider that LiteLLM supports.
 
     LiteLLM finds the provider's key and address in the environment unless the options of the target set them.
-
-    Args:
-        model: name of the model with its provider, such as `bedrock/anthropic.claude-sonnet-4-v1:0`.
-        settings: settings of the run; `target_options`, `target_version` and `timeout` are used.
     """
 
     concurrency: int | None = None
@@ -204,7 +192,6 @@ class LiteLLMTarget:
         return key
 
     def _is_blocked(self, error: Exception) -> bool:
-        """Return whether an exception of LiteLLM says that the provider refuses the request or withholds the answer."""
         from pytest_fairness.targets.http_client import is_blocked
 
         policy = getattr(self._litellm, "exceptions", None)
@@ -284,7 +271,6 @@ def _imported() -> ModuleType:
 
 
 def open_litellm(rest: str | None, settings: RunSettings) -> LiteLLMTarget:
-    """Return the target `litellm:MODEL`."""
     return LiteLLMTarget(web.model_of("litellm", rest), settings)
 
 
@@ -299,9 +285,10 @@ Outcomes = list[Response | FairnessError]
 def open_embedder(spec: str, settings: RunSettings, folder: Path) -> Target:
     """Return the embedding model that a probe names; send nothing, load nothing and need no key yet.
 
-    Args:
-        settings: settings of the run; `embeddings_base_url`, `base_url`, `api_headers`, `timeout`, `max_answer_bytes`
-            and `device` are used.
+    A path is relative to the probe's folder.
+
+    Raises:
+        TargetError: the model's path leads out of the folder or to no model, or an address or header is not valid.
     """
     prefix, _, rest = spec.strip().partition(":")
     # `fairness_target_version` is the version of the audited system, not of the embedding model.

@@ -41,10 +41,8 @@ class ApplicationTarget(ABC):
     A synchronous callable runs in threads, one for each request in flight; an asynchronous one runs on the engine's
     event loop. A callable whose first parameter is called `messages`, or is annotated as a list or sequence, gets the
     messages of the conversation, each `{"role": …, "content": …}`. Any other callable gets the system prompt and the
-    prompt as one text, separated by a blank line. Sampling parameters are ignored.
-
-    Args:
-        version: version of the callable's code; without a version, other runs do not reuse the recorded answers.
+    prompt as one text, separated by a blank line. Sampling parameters are ignored. Without a version of the callable's
+    code, other runs do not reuse the recorded answers.
     """
 
     concurrency: int | None = None
@@ -58,13 +56,10 @@ class ApplicationTarget(ABC):
 
     @abstractmethod
     def function(self) -> Application:
-        """Return the application.
-
-        Raises:
-            TargetError: the application cannot be imported.
-        """
+        """Return the application; raise `TargetError` if it cannot be imported."""
 
     def check(self) -> None:
+        """Check that the application exists and can be called with one text."""
         function = self.function()
         # A signature of a function written in C is often absent or vague: the first call, sent alone, shows if it fits.
         self.preflight = inspect.isbuiltin(function)
@@ -119,6 +114,12 @@ class ApplicationTarget(ABC):
         return Response(answer)
 
     def _message(self, answer: Any, given: Any) -> Response:
+        """Convert an application's answer to a response with tool calls; `given` is the answer before `model_dump`.
+
+        Raises:
+            TargetError: the answer is not a message with text or tool calls, or has other keys, whose values would be
+                lost.
+        """
         try:
             reply = reply_of(answer)
             if unknown := unknown_keys(answer):
@@ -131,6 +132,7 @@ class ApplicationTarget(ABC):
             ) from error
 
     def _tools(self, request: Request) -> list[dict[str, Json]] | None:
+        """Return the tools' definitions, or raise `TargetError` if the application has no parameter `tools`."""
         if not self._takes_tools:
             raise TargetError(
                 f"{self.name}: the probe has tools, but the function has no parameter `tools`. Add the parameter, like "
@@ -147,7 +149,7 @@ class ApplicationTarget(ABC):
         return "tools" in _parameters(self.function())
 
     def _argument(self, request: Request) -> str | Messages:
-        """Return the argument for the application: the messages if it takes messages, otherwise one text."""
+        """Return messages or one text, as the application takes; raise `TargetError` if a conversation does not fit."""
         if self._takes_messages:
             return [message.to_json() for message in request.messages]
         if request.history:
@@ -175,11 +177,7 @@ class CallableTarget(ApplicationTarget):
 
 
 class ImportedTarget(ApplicationTarget):
-    """Target for a callable that is imported when the target is first used.
-
-    Args:
-        attribute: name of the callable in the module; dots separate attributes of classes and objects.
-    """
+    """Target for a callable that is imported when the target is first used; dots separate attributes of its module."""
 
     def __init__(self, module: str, attribute: str, settings: RunSettings) -> None:
         super().__init__(f"python:{module}:{attribute}", settings.target_version)
@@ -214,7 +212,7 @@ def open_python(rest: str | None, settings: RunSettings) -> ImportedTarget:
 
 
 def _path_advice(answer: Any) -> str:
-    """Return advice for a dictionary in place of a text: the line of a probe that reads one of its values."""
+    """Return the line of a probe that reads one of a dictionary's values, as advice."""
     names = [key for key in answer if isinstance(key, str) and key.isidentifier()] if isinstance(answer, dict) else []
     if not names:
         return ""
@@ -229,7 +227,6 @@ def takes_messages(function: Application) -> bool:
 
 
 def _parameters(function: Application) -> Mapping[str, inspect.Parameter]:
-    """Return the parameters of an application by name; an empty mapping if they are not known."""
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):
@@ -270,7 +267,8 @@ def is_callable_name(module: str, attribute: str) -> bool:
 def imported(module: str, attribute: str, root: str, *, name: str, option: str, error: type[FairnessError]) -> Any:
     """Import a module of pytest's rootdir or an installed module, and return one of its attributes.
 
-    The rootdir is added to `sys.path`.
+    The rootdir is added to `sys.path`. `name` and `option` are those of messages, and `error` is the class of the
+    errors.
     """
     if root not in sys.path:
         sys.path.insert(0, root)
@@ -304,8 +302,7 @@ def _hint(name: str, names: Iterable[str]) -> str:
 def raised_at(error: BaseException) -> str:
     """Return the place in the user's code at which an exception was raised: ` at checks.py:12, in answer`.
 
-    If the traceback does not contain the user's code, return the last place in an installed package; if it contains
-    neither, return an empty text.
+    Without such a place, the last one in an installed package is returned, or an empty text.
     """
     called = [(frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__)]
     called = [(code, line) for code, line in called if not code.co_filename.startswith((_PACKAGE, "<frozen"))]

@@ -71,22 +71,19 @@ class Factory(Protocol):
     """Function that makes a target."""
 
     def __call__(self, rest: str | None, settings: RunSettings, /) -> Target:
-        """Return the target without opening it.
+        """Return the target without opening it, or raise `TargetError` if the name or a setting is not valid.
 
-        Args:
-            rest: the part of the name after the prefix and its colon; `None` without a colon.
-            settings: settings of the run.
-
-        Raises:
-            TargetError: the name or a setting is not valid.
+        `rest` is the part of the name after the prefix and its colon; `None` without a colon.
         """
 
 
 def open_target(spec: str, settings: RunSettings, address: str | None = None) -> Target:
     """Return the target with this name; send nothing, load nothing and need no key yet.
 
-    Args:
-        spec: name of the target, such as `openai:gpt-5`.
+    `address` is that of the process that serves the target, if `serve` was called for it.
+
+    Raises:
+        TargetError: there is no such target, or an option or setting of the target is not valid.
     """
     target = _make(spec, settings)
     if address is None:
@@ -136,9 +133,7 @@ def _unknown_message(spec: str, prefix: str, rest: str) -> str:
 
 
 def serve(spec: str, settings: RunSettings) -> TargetServer | None:
-    """Return a server through which all processes of a run use one loaded model.
-
-    The result is `None` for a target that each process opens itself (see `TargetKind.shared`).
+    """Return a server through which all processes of a run use one loaded model; `None` for targets not shared so.
 
     The model is loaded (and downloaded if necessary) when the first process connects. Pass the server's `address` to
     `open_target`; close the server at the end of the run.
@@ -184,7 +179,10 @@ LONGEST_LINE = 2**28
 
 
 class TargetServer(Closing):
-    """Server through which other processes use a target; the target is opened when the first process connects."""
+    """Server through which other processes use a target, which it opens at the first connection, and closes.
+
+    `address` is `host:port`, for `SharedTarget`.
+    """
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -272,7 +270,7 @@ class TargetServer(Closing):
 
 
 class SharedTarget:
-    """Target that another process has loaded."""
+    """Target that another process has loaded; this process's own object for it is never opened."""
 
     def __init__(self, target: Target, address: str) -> None:
         self._target, self._server = target, address
@@ -289,6 +287,7 @@ class SharedTarget:
         self._target.check()
 
     async def open(self) -> None:
+        """Connect to the other process, and wait until it has opened the target."""
         host, _, port = self._server.rpartition(":")
         try:
             reader, self._writer = await asyncio.open_connection(host, int(port), limit=LONGEST_LINE)
@@ -319,6 +318,7 @@ class SharedTarget:
             self._waiting.pop(number, None)
 
     async def close(self) -> None:
+        """Close the connection to the other process, which keeps the target open."""
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.wait([self._reading])

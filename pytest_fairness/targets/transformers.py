@@ -27,6 +27,9 @@ class TransformersTarget:
 
     Requests that wait at the same time are answered in one batch. Every answer has its own seed: the seed of the
     request or, if the request has none, a seed derived from the request's content.
+
+    Raises:
+        TargetError: the file or folder does not exist, or contains no weights that are safe to load.
     """
 
     reusable = True
@@ -72,6 +75,7 @@ class TransformersTarget:
         return await self._batches.ask(request)
 
     async def close(self) -> None:
+        """Cancel the requests in progress, and drop the model from memory."""
         if self._batches is not None:
             await self._batches.close()
         self._model = None
@@ -127,6 +131,8 @@ class LanguageModel(LoadedModel):
     def generate(self, requests: Sequence[Request], wanted: Callable[[int], bool]) -> list[Response | FairnessError]:
         """Return the answers to several requests, generated in one batch; an error for each prompt that is too long.
 
+        `wanted` says whether a caller still waits for the answer with an index.
+
         Raises:
             OutOfMemory: the batch is too large.
         """
@@ -155,7 +161,7 @@ class LanguageModel(LoadedModel):
         return found
 
     def _prompt(self, request: Request) -> list[int]:
-        """Return the tokens of a request: in the model's chat template or, if the model has none, as plain text."""
+        """Return the tokens of a request: in the model's chat template or, without one, as plain text."""
         if not self._tokenizer.chat_template:
             return ids_of(self._tokenizer("\n\n".join(message.content for message in request.messages)))
         try:
@@ -174,7 +180,7 @@ class LanguageModel(LoadedModel):
         return text
 
     def _max_new_tokens(self, prompt: int, request: Request) -> int:
-        """Return the maximum number of answer tokens after a prompt of `prompt` tokens; 0 or less if none fits."""
+        """Return the maximum number of answer tokens; 0 or less if none fits."""
         most = request.sampling.max_tokens or MAX_TOKENS
         return most if self._context is None else min(most, self._context - prompt)
 
@@ -255,9 +261,9 @@ class LanguageModel(LoadedModel):
         return first + ids_of(encoded), len(first) + before, [text[begin:end] for begin, end in spans[before:]]
 
     def _likelihood(self, scores: Any, tokens: list[int], before: int, pieces: list[str]) -> Response:
-        """Return the response with the log-probability of each token of the continuation.
+        """Return the response with each continuation token's log-probability; `None` if no other token precedes it.
 
-        The log-probability is `None` for a token that no other token precedes.
+        `scores` are (tokens, vocabulary); row t has the scores of all possible tokens after token t.
         """
         logs: list[float | None] = []
         if before == 0 and pieces:
@@ -320,7 +326,7 @@ class TextEncoder(LoadedModel):
 
 
 def _pools_first_token(weights: Weights) -> bool:
-    """Return whether the model's configuration selects the first token's hidden state; `False` if it cannot be read."""
+    """Return whether the model's configuration selects the first token's hidden state; `False` if unreadable."""
     from transformers.utils.hub import cached_file
 
     try:
@@ -341,10 +347,7 @@ def _pools_first_token(weights: Weights) -> bool:
 
 @dataclass(frozen=True)
 class Defaults:
-    """Default sampling parameters from the model's generation settings, used where the probe sets none.
-
-    The `top_k` most probable tokens may be sampled; 0 allows all tokens.
-    """
+    """Default sampling parameters from the model's generation settings; a `top_k` of 0 allows all tokens."""
 
     temperature: float = 1.0
     top_p: float = 1.0
@@ -352,9 +355,7 @@ class Defaults:
 
 
 class TokenSampler:
-    """Logits processor that samples the next token of each row; a row is one request.
-
-    Each row has its own temperature, `top_p` and random generator.
+    """Logits processor that samples the next token of each row, with the temperature, `top_p` and seed of its request.
 
     The largest log-probability after adding Gumbel noise is a sample from the distribution (Gumbel 1954; Maddison et
     al. 2014), so greedy decoding of the noisy scores is equivalent to sampling. The noise of a row depends only on its
@@ -374,7 +375,7 @@ class TokenSampler:
             self._rows.append((temperature, top_p, defaults.top_k, generator))
 
     def __call__(self, _tokens: Any, scores: Any) -> Any:
-        """Return scores of shape (rows, vocabulary) in which the sampled token has the largest score of its row."""
+        """Return (rows, vocabulary) scores in which the sampled token has the largest score of its row."""
         scores = scores.float().clone()
         for row, (temperature, top_p, top_k, generator) in enumerate(self._rows):
             if temperature > 0:
@@ -396,13 +397,16 @@ class TokenSampler:
 
 
 class Ending:
-    """Stopping criterion that ends a row when its limit of tokens is reached, or no caller waits for its answer."""
+    """Stopping criterion that ends a row when its limit of tokens is reached, or no caller waits for its answer.
+
+    `width` is the number of tokens of the (padded) prompts.
+    """
 
     def __init__(self, width: int, limits: Sequence[int], wanted: Callable[[int], bool], torch: Any) -> None:
         self._width, self._limits, self._wanted, self._torch = width, limits, wanted, torch
 
     def __call__(self, tokens: Any, _scores: Any, **_more: Any) -> Any:
-        """Return whether each row is complete, as a tensor of shape (rows,)."""
+        """Return whether each row is complete; shape (rows,)."""
         written = tokens.shape[1] - self._width
         done = [written >= limit or not self._wanted(row) for row, limit in enumerate(self._limits)]
         return self._torch.tensor(done, device=tokens.device)

@@ -30,10 +30,11 @@ from pytest_fairness.targets.base import DaemonThreads
 
 
 class LoadedModel:
-    """Model and its tokenizer, in memory.
+    """Model and tokenizer in memory, loaded by the class `auto_class` of `transformers`.
 
-    Args:
-        device: name of a torch device, or `None` for the fastest one.
+    Raises:
+        TargetError: torch cannot use the device; or the model is missing, cannot be downloaded or loaded with this
+            class, does not fit into memory, or has no fast tokenizer.
     """
 
     auto_class: ClassVar[str]
@@ -95,11 +96,7 @@ class LoadedModel:
         return tokenizer, model
 
     def _number_type(self, weights: Weights) -> Any:
-        """Return the number type of the weights.
-
-        The type is float32 on a CPU. On other devices, the type is bfloat16 for GGUF files, and the stored type for
-        other models.
-        """
+        """Return float32 on a CPU; elsewhere bfloat16 for GGUF files, and the stored type for other models."""
         if self.device.type == "cpu":
             return self._torch.float32
         return "auto" if weights.gguf is None else self._torch.bfloat16
@@ -177,6 +174,7 @@ class Weights:
 
     Attributes:
         revision: for a model of the Hub, the cached commit or, if none is cached, the revision that the user named.
+        digest: for a local model, the digest of its files.
         cached: whether a model of the Hub is in the cache; `True` for a local model.
     """
 
@@ -189,12 +187,18 @@ class Weights:
 
     @property
     def label(self) -> str:
-        """Return the name for reports: the id of the Hub, or the name of the folder or file."""
+        """Return the name for reports."""
         return (self.gguf or Path(self.place).name) if self.local else self.place
 
 
 def find_weights(written: str, root: Path) -> Weights:
-    """Return the location and version of a model; load and download nothing."""
+    """Return the location and version of a model; load and download nothing.
+
+    `written` is a path, relative to `root`, or an id of the Hub, optionally with `@revision`.
+
+    Raises:
+        TargetError: the file or folder does not exist, or contains no weights that are safe to load.
+    """
     path = root / Path(written).expanduser()
     name = f"transformers:{written}"
     if path.is_file():
@@ -214,7 +218,7 @@ def find_weights(written: str, root: Path) -> Weights:
 
 
 def cached_commit(identifier: str, revision: str) -> str | None:
-    """Return the commit of a Hub model's revision; `None` if the commit is not in the cache."""
+    """Return the commit of a Hub model's revision; `None` if it is not in the cache."""
     folder = _hub_cache() / f"models--{identifier.replace('/', '--')}"
     reference = folder / "refs" / revision
     try:
@@ -225,7 +229,6 @@ def cached_commit(identifier: str, revision: str) -> str | None:
 
 
 def _hub_cache() -> Path:
-    """Return the cache folder of the Hub's client, which environment variables may change."""
     for variable, *parts in (("HF_HUB_CACHE",), ("HF_HOME", "hub"), ("XDG_CACHE_HOME", "huggingface", "hub")):
         if os.environ.get(variable):
             return Path(os.environ[variable], *parts).expanduser()
@@ -290,11 +293,7 @@ class Job:
 
 @dataclass
 class BatchSize:
-    """Size of the batches: the number of waiting requests, but not more than fit into memory.
-
-    Attributes:
-        limit: current maximum size of a batch; `None` until a batch did not fit into memory.
-    """
+    """Number of requests of a batch: those that wait, but not more than fit into memory, if a `limit` was found."""
 
     limit: int | None = None
     _full: int = field(default=0, repr=False)
@@ -303,11 +302,10 @@ class BatchSize:
         return waiting if self.limit is None else min(waiting, self.limit)
 
     def failed(self, size: int) -> None:
-        """Set the limit to half the size of a batch that did not fit into memory, but at least to 1."""
         self.limit, self._full = max(1, size // 2), 0
 
     def succeeded(self, size: int) -> None:
-        """Record a batch that fitted into memory; double the limit after `GROW_AFTER` consecutive full batches."""
+        """Double the limit after `GROW_AFTER` consecutive full batches that fitted into memory."""
         if self.limit is None or size < self.limit:
             return
         self._full += 1
@@ -407,7 +405,7 @@ may have the same time stamp."""
 
 
 def file_digest(file: Path, target: str) -> str:
-    """Return the digest of a weight file, as `sha256:…`."""
+    """Return the digest of a weight file, as `sha256:…`; raise `TargetError` if it cannot be read."""
     try:
         return f"sha256:{sha256(file)}"
     except OSError as error:
@@ -418,11 +416,7 @@ def file_digest(file: Path, target: str) -> str:
 
 
 def sha256(file: Path) -> str:
-    """Return the SHA-256 of a file in hex digits, cached until its size, times or inode change.
-
-    Raises:
-        OSError: the file cannot be read.
-    """
+    """Return the SHA-256 of a file in hex digits, cached until its size, times or inode change."""
     file = file.absolute()
     places = (file.parent / CACHE_NAME, platformdirs.user_cache_path("pytest-fairness") / CACHE_NAME)
     state = _state(file.stat())
@@ -448,7 +442,6 @@ def _state(status: os.stat_result) -> list[int]:
 
 
 def _cached_digests(place: Path) -> dict[str, Json]:
-    """Return the digests in a cache file; an empty mapping if the file is missing or damaged."""
     try:
         content = json.loads(place.read_bytes())
     except (OSError, ValueError, RecursionError):

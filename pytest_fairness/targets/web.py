@@ -36,8 +36,6 @@ def in_pull_request() -> bool:
 
 
 class Client(Protocol):
-    """Client of a model API."""
-
     async def ask(self, request: Request) -> Response:
         """Send one request once; see `Target.ask`."""
 
@@ -49,13 +47,13 @@ ClientT = TypeVar("ClientT", bound=Client)
 
 
 class ApiTarget(ABC, Generic[ClientT]):
-    """Model behind an API.
+    """Model behind an API; the target's own options come before the settings of all targets of the prefix.
 
-    Args:
-        base_url: address that the user set for all targets of the prefix, or an empty text. The target's own option
-            `base_url` takes its place.
-        settings: settings of the run; `target_options`, `api_headers`, `target_version`, `timeout` and
-            `max_answer_bytes` are used.
+    The first of `key_variables` that is set is used. `url_settings` are names of the settings for the address, and an
+    example address, for messages.
+
+    Raises:
+        TargetError: the address or a header is not valid.
     """
 
     concurrency: int | None = None
@@ -110,10 +108,7 @@ class ApiTarget(ABC, Generic[ClientT]):
 
     @property
     def _setting_names(self) -> str:
-        """Return the names of the settings for the address and the API key, for messages.
-
-        The setting for the address is left out if the address is the provider's own.
-        """
+        """Return the settings for the address, unless it is the provider's own, and for the API key, for messages."""
         key = self._key_variables[0]
         return key if self._is_default_address else f"{self._url_setting} and {key}"
 
@@ -160,11 +155,7 @@ class ApiTarget(ABC, Generic[ClientT]):
 
 
 def model_of(prefix: str, rest: str | None) -> str:
-    """Return the model in the target `prefix:model`.
-
-    Args:
-        rest: the part of the name after the prefix and its colon; `None` without a colon.
-    """
+    """Return the model after the prefix and its colon; raise `TargetError` if there is none."""
     if not rest:
         raise TargetError(f"{prefix!r} names no model; write {prefix}:MODEL (--fairness-target).")
     return rest
@@ -178,6 +169,11 @@ OPTIONS = (BASE_URL, API_KEY_ENV)
 
 
 def parse_target_options(prefix: str, text: str) -> tuple[str, Mapping[str, str]]:
+    """Return the model, and the values of the options by name, of `MODEL [NAME=VALUE …]`.
+
+    Raises:
+        TargetError: an option is unknown, has no valid value or occurs twice.
+    """
     words = text.split()
     places = [at for at, word in enumerate(words) if "=" in word and (at > 0 or word.partition("=")[0] in OPTIONS)]
     end = places[0] if places else len(words)
@@ -216,10 +212,13 @@ class Endpoint:
     """Model behind an API, with the settings of the connection to its server.
 
     Attributes:
+        model: name of the model, which every request contains.
         key: the API key; an empty text for a server that needs none.
         timeout: time limit of one attempt in seconds.
         max_bytes: maximum number of bytes of a response's body.
         key_name: name of the environment variable of the key; `None` if the server takes no key.
+        trust_environment: whether to use the proxies that environment variables set.
+        secrets: values in `headers` that must appear in no message.
     """
 
     name: str
@@ -241,14 +240,17 @@ _HEADER = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+)\s*:\s*(.*)")
 
 
 class References:
-    """Values of environment variables that take the place of references `${NAME}`."""
+    """Values of environment variables that take the place of references `${NAME}`; those used are in `secrets`."""
 
     def __init__(self, target: str) -> None:
         self.secrets: dict[str, str] = {}
         self._target = target
 
     def filled(self, text: str, where: str, encode: Callable[[str], str] = str) -> str:
-        """Return a text in which each reference to an environment variable is replaced by the variable's value."""
+        """Replace the references in a text by encoded values; raise `TargetError` for a variable that is not set.
+
+        `where` is the setting that contains the text, for messages.
+        """
         return REFERENCE.sub(lambda match: encode(self._value(match[1], where)), text)
 
     def _value(self, name: str, where: str) -> str:
@@ -262,7 +264,11 @@ class References:
 
 
 class Headers:
-    """Headers that a setting adds to every request."""
+    """Headers that a setting adds to every request, as lines `Name: value`, whose values may refer to `${NAME}`.
+
+    Raises:
+        TargetError: a line is not of the form `Name: value`.
+    """
 
     def __init__(self, lines: Iterable[str], setting: str, target: str) -> None:
         self._setting, self._target = setting, target
@@ -301,7 +307,11 @@ SHORTEST_MIXED = 4
 
 
 def key_of(target: str, variable: str) -> str:
-    """Return the key in an environment variable; an empty text if the variable is not set."""
+    """Return the key in an environment variable; an empty text if the variable is not set.
+
+    Raises:
+        TargetError: the key has characters that cannot be sent in a header.
+    """
     key = os.environ.get(variable, "").strip()
     if not (key.isascii() and key.isprintable()):
         raise TargetError(
