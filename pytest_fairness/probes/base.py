@@ -80,7 +80,6 @@ CONNECTION_FIELDS = frozenset({"api_key", "api_base", "base_url", "timeout", "he
 
 
 def _free_field(name: str) -> str:
-    """Return the name of a further field, unless the request has this field from elsewhere."""
     if name in SAMPLING_PARAMETERS:
         cure = "write it directly under `sampling`"
     elif name in RESERVED_FIELDS:
@@ -154,7 +153,6 @@ class ResponsesSettings(ProbeModel):
 
     @property
     def files(self) -> list[Path]:
-        """Return the files that `file` names, sorted."""
         return field_types.matching(self.file) or [self.file]
 
 
@@ -197,7 +195,7 @@ def _valid_file_name(name: str) -> str:
 
 
 def _validated_audits(value: Json, info: ValidationInfo) -> Mapping[str, AuditSettings]:
-    """Return the settings of the audits. The loader has validated them with the settings model of each audit."""
+    """Return the settings of the audits, which the loader has validated with the model of each audit."""
     if not isinstance(value, Mapping):
         raise PydanticCustomError("audits", "must be a mapping of audits to their settings")
     if not value:
@@ -323,7 +321,6 @@ class Probe(ProbeModel):
 
     @property
     def source(self) -> ProbeSource:
-        """The file from which the probe was loaded."""
         return self._loaded
 
     @cached_property
@@ -352,7 +349,6 @@ class Probe(ProbeModel):
 
     @cached_property
     def reading(self) -> AnswerReading:
-        """Form of the answers, and the models that classify them."""
         return AnswerReading()
 
     def stages(self) -> list[Stage]:
@@ -370,27 +366,20 @@ class Probe(ProbeModel):
         }
 
     def placebo(self, labels: Mapping[str, str]) -> tuple[Self, Mapping[str, str]] | None:
-        """Return a probe that compares two wordings of the same group in place of two groups.
+        """Return a probe that compares two wordings of one group in place of two groups, and an item's labels in it.
 
-        The value of an item in the returned probe is the noise floor of its value in this probe. Repeated calls return
-        the same probe.
-
-        Args:
-            labels: labels of an item.
-
-        Returns:
-            The placebo probe, and the labels of the item in it; `None` if this probe has no placebo.
+        The value of an item there is the noise floor of its value here. Repeated calls return the same probe; `None` if
+        this probe has no placebo.
         """
         return None
 
     @cached_property
     def follow_ups(self) -> FollowUps:
-        """Follow-up prompts, which depend on earlier answers."""
         return FollowUps()
 
     @cached_property
     def _system_prompt(self) -> str | None:
-        """The system prompt in the form that is sent; `None` if the probe has no system prompt."""
+        """The system prompt in the form that is sent."""
         return None if self.system is None else field_types.block_text(self.system)
 
     def _request(
@@ -401,10 +390,7 @@ class Probe(ProbeModel):
         history: tuple[Message, ...] = (),
         tools: str = "",
     ) -> Request:
-        """Return a request with the probe's system prompt and sampling parameters.
-
-        `trial` distinguishes requests with the same text.
-        """
+        """Return a request with the probe's system prompt and sampling; `trial` tells equal texts apart."""
         system, sampling = self._system_prompt, self.sampling
         return Request(text, system, sampling, trial, answer_format, history=history, tools=tools).with_own_seed()
 
@@ -412,19 +398,13 @@ class Probe(ProbeModel):
         """Return every prompt of the probe in the order of sending; nothing if the probe reads recorded answers.
 
         Equal prompts of several records, entities, cases or questions have requests of their own, so that each of them
-        has an own answer; see `_asked_separately`.
-
-        Args:
-            trials: number of trials that overrides the probe's own number.
+        has an own answer; see `_asked_separately`. `trials` overrides the probe's own number.
         """
         return map(self._asked_separately, () if self.responses is not None else self._written_prompts(trials))
 
     @abstractmethod
     def _written_prompts(self, trials: int | None) -> Iterable[Prompt]:
-        """Return the prompts in the order of sending; equal prompts with the same trial number have equal requests.
-
-        The method is not called if the probe reads recorded answers. See `prompts` for the argument.
-        """
+        """Return the prompts in the order of sending; equal prompts with the same trial number have equal requests."""
 
     @property
     def shares_answers(self) -> bool:
@@ -438,11 +418,8 @@ class Probe(ProbeModel):
     def _asked_separately(self, prompt: Prompt, first: Mapping[str, str] | None = None) -> Prompt:
         """Return the prompt with a trial number that no equal prompt of the probe has; see `SEPARATE_TRIALS`.
 
-        The first of equal prompts keeps its request. If equal prompts share answers, all keep their requests.
-
-        Args:
-            prompt: the prompt.
-            first: labels of the prompt that `prompt` follows up; `None` for a prompt that depends on no answer.
+        The first of equal prompts keeps its request. If equal prompts share answers, all keep their requests. `first`
+        are the labels of the prompt that `prompt` follows up.
         """
         if self.shares_answers or prompt.request.answer_format == "likelihood":
             return prompt
@@ -503,9 +480,6 @@ class Probe(ProbeModel):
         """Return a key that only answers to equal prompts of several units share; `None` if no other prompt is equal.
 
         The prompts of recorded answers are known only if the file has a column with them.
-
-        Args:
-            labels: labels of an answer.
         """
         if self.responses is not None:
             return labels.get(ASKED)
@@ -522,11 +496,7 @@ class Probe(ProbeModel):
 
     @abstractmethod
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the texts on which an item's prompts and the parsing of its answers depend, by readable name.
-
-        Args:
-            labels: labels of the item, such as its group (`{"race": "Black"}`).
-        """
+        """Return the texts on which an item's prompts and the parsing of its answers depend, by readable name."""
 
 
 def with_fields(probe: ProbeT, **fields: object) -> ProbeT:
@@ -539,12 +509,7 @@ def with_fields(probe: ProbeT, **fields: object) -> ProbeT:
 
 
 def variant_diagnostics(model: type[Probe], data: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for variants that contradict the kind of the probe or the other keys of the file.
-
-    Args:
-        model: model of the kind.
-        data: the file's plain content.
-    """
+    """Yield diagnostics for variants that contradict the kind of the probe or the other keys of the file."""
     if "variants" in data and field_types.is_recorded(data):
         message = "a probe with `responses` sends no requests: remove `variants` or `responses`"
         yield Diagnostic(("variants",), message, at_key=True)

@@ -63,7 +63,6 @@ class ConversationProbe(Probe):
 
     @cached_property
     def follow_ups(self) -> FollowUps:
-        """The turns after the first answer; no follow-up prompts without `turns`, or if the answers are recorded."""
         if not self.turns or self.responses is not None:
             return FollowUps()
         return ConversationTurns(self._next_turn, 1 + len(self.turns), self.measure, self._has_calls)
@@ -163,10 +162,7 @@ def conversation_diagnostics(
 
 
 def turns_of(answers: Sequence[Answer]) -> list[Turns]:
-    """Return the answers of each conversation by turn number, from 1.
-
-    The conversations are in the order of their first answers.
-    """
+    """Return the answers of each conversation by turn number, from 1, in the order of their first answers."""
     conversations: dict[tuple[tuple[tuple[str, str], ...], int], Turns] = {}
     for answer in answers:
         key = tuple(sorted(without_turn(answer.labels).items())), answer.trial
@@ -320,7 +316,6 @@ class StructuredProbe(ConversationProbe):
 
     @cached_property
     def reading(self) -> AnswerReading:
-        """Form of the answers or, with `tool` or `path`, of the measured part of an answer."""
         answer = self._structured_answer
         form: AnswerFormat = (
             "calls" if answer.tool is not None else "structured" if answer.path is not None else self._value_format
@@ -376,7 +371,6 @@ class FreeTextProbe(Probe):
 
     @cached_property
     def reading(self) -> AnswerReading:
-        """Form of the answers (texts), and how refusals are recognised."""
         return replace(super().reading, refusals=self.refusal_settings)
 
     @cached_property

@@ -139,12 +139,10 @@ Items = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class PromptParts:
-    """Sentence, question and occupations of one prompt.
+    """Sentence, question and occupations of one prompt; sentence and question are empty for recorded answers.
 
-    Attributes:
-        sentence, question: texts of the prompt; empty for recorded answers.
-        names: the two occupations: first the stereotypically masculine, then the feminine occupation. For WinoBias
-            sentences, first the occupation that the pronoun refers to.
+    The first of `names` is the stereotypically masculine occupation or, for WinoBias sentences, the occupation that the
+    pronoun refers to.
     """
 
     sentence: str
@@ -216,7 +214,6 @@ class CoreferenceProbe(Probe):
 
     @property
     def is_winobias(self) -> bool:
-        """`True` for WinoBias sentences, `False` for ambiguous sentences."""
         return isinstance(self.items, WinoBias)
 
     def prompt_parts(self, labels: Mapping[str, str]) -> PromptParts:
@@ -238,7 +235,6 @@ class CoreferenceProbe(Probe):
         return PromptParts(filled, _question(item), names)
 
     def cells(self) -> Iterator[dict[str, str]]:
-        """Yield the labels of each prompt, in the order of sending."""
         for item in self.sentences.values():
             for first in (item.masculine, item.feminine):
                 for pronoun in PRONOUNS:
@@ -263,11 +259,7 @@ class CoreferenceProbe(Probe):
         return labels.get("item") or labels["line"]
 
     def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
-        """Yield the prompts of all items.
-
-        An ambiguous sentence has four prompts: both orders of the occupations, each with `she` and `he`. A pair of
-        WinoBias sentences has two prompts, one for each sentence.
-        """
+        """Yield four prompts of an ambiguous sentence (orders × pronouns), and two of a pair of WinoBias sentences."""
         for labels in self.cells():
             for trial in range(max_trials(self.trials, trials)):
                 yield Prompt(self._request(self.prompt_parts(labels).prompt, trial), labels, trial)

@@ -229,7 +229,6 @@ class CounterfactualProbe(StructuredProbe):
 
     @cached_property
     def reading(self) -> AnswerReading:
-        """Form of the answers (choices, numbers or texts), the part of an answer that is read, and the judge's task."""
         answer = self.answer
         return replace(
             super().reading,
@@ -270,10 +269,7 @@ class CounterfactualProbe(StructuredProbe):
 
     @cached_property
     def records(self) -> list[Record]:
-        """The records for which prompts are sent: those of the sample with a value that a flip lists.
-
-        The list is empty if the answers are recorded.
-        """
+        """The records for which prompts are sent: those of the sample with a value that a flip lists."""
         if self.written_records is None or self.responses is not None:
             return []
         for diagnostic in self._record_diagnostics() if isinstance(self.written_records, OpenmlRecords) else ():
@@ -444,7 +440,6 @@ class CounterfactualProbe(StructuredProbe):
 
 
 def _prompt_with_fields(prompt: str, fields: Fields) -> str:
-    """Return a template filled with the fields of a record, without the clauses whose fields are missing."""
     missing = [name for name in prompts.placeholders(prompt) if name not in fields]
     return prompts.fill(prompts.remove_clauses(prompt, missing), fields)
 
@@ -468,11 +463,7 @@ def record_diagnostics(
     flips: Mapping[str, Flip],
     truth: TruthSettings | None,
 ) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each prompt, flip or truth column that does not fit the records.
-
-    Args:
-        truth: value of the probe's key `truth`; `None` without this key.
-    """
+    """Yield a diagnostic for each prompt, flip or truth column that does not fit the records."""
     values: dict[str, set[str]] = {}
     for row in rows:
         for column, value in row.items():
@@ -575,6 +566,5 @@ def _missing_inputs(form: str, *, has_truth: bool) -> dict[str, str]:
 
 
 def _form_of(data: Content) -> str:
-    """Return what the answers of a probe are: `choices`, `numbers` or `texts`."""
     answer = field_types.mapping(data.get("answer"))
     return "numbers" if "number" in answer else "texts" if answer.get("text") is True else "choices"

@@ -180,10 +180,7 @@ def _table(file: Path) -> list[dict[str, Json]]:
 
 
 def _uci(file: Path) -> list[dict[str, Json]]:
-    """Return the rows of a file in UCI's format.
-
-    The file has no header. It has blanks after commas, comments with `|`, and labels that may end in `.`.
-    """
+    """Return the rows in UCI's format: no header, comments with `|`, labels that may end in `.`."""
     lines = table.read_text(file, file.name).replace("\r\n", "\n").split("\n")
     rows: list[dict[str, Json]] = []
     for number, line in enumerate(lines, start=1):
@@ -203,7 +200,6 @@ def _uci(file: Path) -> list[dict[str, Json]]:
 
 
 def _fetched(data_set: OpenmlRecords) -> list[dict[str, Json]]:
-    """Return the rows of a data set of OpenML, from scikit-learn's cache or from the network."""
     # The import takes a second, and only probes of OpenML records need it.
     from sklearn.datasets import fetch_openml
 
@@ -284,11 +280,9 @@ class Flip:
 
     @property
     def columns(self) -> tuple[Flip, ...]:
-        """The flips of the single attributes: `parts`, or this flip itself."""
         return self.parts or (self,)
 
     def others(self, value: str) -> tuple[str, ...]:
-        """Return the values to which a record with this value is flipped: all other values."""
         return tuple(other for other in self.values if other != value)
 
     def value_of(self, fields: Fields) -> str | None:

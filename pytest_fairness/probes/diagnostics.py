@@ -58,10 +58,7 @@ def raise_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
 
 
 def diagnostics_error(diagnostics: Iterable[Diagnostic]) -> ValidationError:
-    """Return a pydantic error with these diagnostics.
-
-    The locations of the diagnostics are relative to the value that pydantic validates.
-    """
+    """Return a pydantic error with these diagnostics, whose locations are relative to the value that is validated."""
     errors = [
         InitErrorDetails(
             type=PydanticCustomError(
@@ -77,7 +74,7 @@ def diagnostics_error(diagnostics: Iterable[Diagnostic]) -> ValidationError:
 
 @contextmanager
 def errors_at(*location: str | int) -> Iterator[None]:
-    """Convert a `ProbeError` about a data file into diagnostics, one for each line of its message."""
+    """Convert a `ProbeError` about a data file into diagnostics at a location, one for each line of its message."""
     try:
         yield
     except ProbeError as error:
@@ -182,13 +179,10 @@ class Document:
     """Errors of the YAML text: character index and message."""
 
     def find(self, location: Location) -> tuple[Node, Location, bool]:
-        """Find the innermost node on the path to a location.
+        """Return the innermost node on the path to a location, its location, and whether no part was skipped.
 
-        Parts of the location that do not exist in the file are skipped: missing keys, and the names by which pydantic
-        distinguishes the alternatives of a union type.
-
-        Returns:
-            The node, the node's location, and whether this location is the requested one (no part was skipped).
+        Parts that do not exist in the file are skipped: missing keys, and the names by which pydantic distinguishes the
+        alternatives of a union type.
         """
         node, found = self.root, []
         for part in location:
@@ -201,10 +195,7 @@ class Document:
         return node, tuple(found), len(found) == len(location)
 
     def index(self, diagnostic: Diagnostic) -> int:
-        """Return the character index of a diagnostic.
-
-        It is the start of the invalid key, of the invalid part of a text (`Diagnostic.piece`), or of the value.
-        """
+        """Return the index of the invalid key, of the invalid part of a text (`Diagnostic.piece`), or of the value."""
         if diagnostic.at_key and diagnostic.location:
             parent, _, _ = self.find(diagnostic.location[:-1])
             key = parent.keys.get(str(diagnostic.location[-1]))
@@ -218,8 +209,6 @@ class Document:
 
 
 class Lines:
-    """Lines of a text; converts character indices to line and column numbers."""
-
     def __init__(self, text: str) -> None:
         self._starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
 

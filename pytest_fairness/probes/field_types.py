@@ -185,7 +185,7 @@ def _inside_folder(path: Path, info: ValidationInfo) -> Path:
 
 
 def matching(path: Path) -> list[Path]:
-    """Return the file at an absolute path; if there is no such file, the files that match the path as a pattern."""
+    """Return the file at an absolute path or, without such a file, the files that match it as a pattern."""
     if path.is_file():
         return [path]
     folder = next(parent for parent in path.parents if parent.is_dir())
@@ -193,10 +193,7 @@ def matching(path: Path) -> list[Path]:
 
 
 def _files_inside_folder(path: Path, info: ValidationInfo) -> Path:
-    """Return the absolute path, or the absolute pattern, of files that a probe names.
-
-    Raise an error if there is no such file, or if a file is outside of the probe's folder.
-    """
+    """Return the absolute path, or pattern, of files that must exist inside the probe's folder."""
     folder = probe_source(info).path.parent.resolve()
     if not any(mark in part for mark in "*?[" for part in path.parts) or (folder / path).is_file():
         return _inside_folder(path, info)
@@ -239,7 +236,6 @@ at least one file must exist."""
 
 
 def list_or_other(value: object) -> str:
-    """Return a tag for `pydantic.Discriminator`: `list` for a list in the probe file, otherwise `other`."""
     return "list" if isinstance(value, Sequence) and not isinstance(value, str) else "other"
 
 
@@ -262,13 +258,11 @@ def block_text(text: str | None) -> str:
 
 
 def mapping_or_other(value: object) -> str:
-    """Return a tag for `pydantic.Discriminator`: `mapping` for a mapping in the probe file, otherwise `other`."""
     # When a model is serialised, pydantic passes the model instead of a mapping.
     return "mapping" if isinstance(value, Mapping | ProbeModel) else "other"
 
 
 def text_or_other(value: object) -> str:
-    """Return a tag for `pydantic.Discriminator`: `text` for a text in the probe file, otherwise `other`."""
     return "text" if isinstance(value, str) else "other"
 
 
@@ -285,7 +279,6 @@ MAX_PROMPTS = 1_000_000
 
 
 def mapping(value: Json) -> Content:
-    """Return the value if it is a mapping; return an empty mapping for any other value."""
     return value if isinstance(value, Mapping) else {}
 
 
@@ -306,12 +299,11 @@ def folded(text: str) -> str:
 
 
 def is_recorded(data: Content) -> bool:
-    """Return whether the probe reads recorded answers, so that no requests are sent."""
     return data.get("responses") is not None
 
 
 def missing_keys(data: Content, remedies: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each missing key of `remedies`; no key is required if answers are recorded."""
+    """Yield a diagnostic for each missing key of `remedies`, unless answers are recorded; a remedy follows "write"."""
     for key, remedy in remedies.items():
         if key not in data and not is_recorded(data):
             yield Diagnostic((), f"`{key}` is missing: write {remedy}")
@@ -350,10 +342,7 @@ def forbid_strata(data: Content, reason: str) -> Iterator[Diagnostic]:
 
 
 def invalid_strata(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each repeated column in `responses.strata`, and for each column that is also in `names`.
-
-    `names` are the columns that the probe uses in another way.
-    """
+    """Yield a diagnostic for each column in `responses.strata` that is repeated, or in `names`."""
     taken = {*names}
     for place, stratum in items(mapping(data.get("responses")).get("strata")):
         if isinstance(stratum, str):
@@ -364,10 +353,7 @@ def invalid_strata(data: Content, names: Collection[str]) -> Iterator[Diagnostic
 
 
 def most_trials(data: Content, default: int) -> int:
-    """Return the number of trials (the maximum, if the number grows) under a file's key `trials`.
-
-    Return `default` if the file has no such key, and 0 if its value is invalid.
-    """
+    """Return the (largest) number of trials under a file's key `trials`; 0 if its value is invalid."""
     trials = data.get("trials", default)
     most = trials.get("max") if isinstance(trials, Mapping) else trials
     return most if isinstance(most, int) and most <= MAX_TRIALS else 0

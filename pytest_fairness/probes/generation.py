@@ -162,12 +162,10 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
 
     @cached_property
     def swap_lists(self) -> SwapLists | None:
-        """Groups and terms of `swap`; `None` without `swap`."""
         return None if self.swap is None else SwapLists.of(self.swap, self.language)
 
     @cached_property
     def swapped(self) -> SwappedPrompts:
-        """Versions of the prompts for each group, and prompts in which no swap is possible; empty without `swap`."""
         if self.swap_lists is None:
             return SwappedPrompts((), ())
         if self.prompts_file is not None:
@@ -221,11 +219,9 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
             yield dict(zip(self.axes, values, strict=True))
 
     def unit_of(self, labels: Mapping[str, str]) -> str:
-        """Return a text of all labels: each prompt is a unit of its own."""
         return canonical(dict(labels))
 
     def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
-        """Yield the prompts by template, cell and trial, so that the prompts of one item are close together."""
         for name in self.templates:
             for cell in self.cells():
                 text, opening = self._text(name, cell), self._opening(cell)
@@ -339,7 +335,6 @@ def _name_diagnostics(axes: Content, audits: Mapping[str, type[AuditSettings]], 
 
 
 def _value_diagnostics(axes: Content, key: str) -> Iterator[Diagnostic]:
-    """Yield diagnostics for repeated values of the axes; see `_name_diagnostics` for the arguments."""
     for name, axis in field_types.mappings(axes):
         unmarked = axis.get("unmarked")
         marked = [((key, name, "marked", i), value) for i, value in field_types.items(axis.get("marked"))]
@@ -358,7 +353,6 @@ def _value_diagnostics(axes: Content, key: str) -> Iterator[Diagnostic]:
 
 
 def _swap_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for keys that contradict `swap`, for invalid groups, and for placeholders in prompts."""
     for key, reason in NOT_WITH_SWAP.items():
         if key in data:
             yield Diagnostic((key,), f"{reason}: remove `{key}` or `swap`", at_key=True)

@@ -271,8 +271,6 @@ class SwappedPrompt:
 
 @dataclass(frozen=True)
 class LeftOutPrompt:
-    """A prompt in which no swap is possible, with the reason."""
-
     row: PromptRow
     reason: str
 
@@ -297,7 +295,6 @@ class SwappedPrompts:
 
 
 def swapped(row: PromptRow, lists: SwapLists) -> SwappedPrompt | LeftOutPrompt:
-    """Return the versions of one prompt, or the reason why no swap is possible in it."""
     groups, unmarked = lists.axis.values, lists.axis.unmarked
     result = swap(row.text, lists.terms, groups)
     if isinstance(result, LeftOut):
@@ -325,12 +322,7 @@ def _placebo(swapped: Swap, lists: SwapLists) -> str | None:
 
 
 def swapped_rows(rows: Iterable[PromptRow], lists: SwapLists, most: int | None = None) -> SwappedPrompts:
-    """Return the versions of prompts.
-
-    Args:
-        rows: the prompts, in the order in which they are examined.
-        most: maximum number of prompts with versions; the remaining rows are not examined. `None` for no maximum.
-    """
+    """Return the versions of up to `most` prompts, in the order of examination; further rows are not examined."""
     prompts: list[SwappedPrompt] = []
     left_out: list[LeftOutPrompt] = []
     not_examined = 0
@@ -364,7 +356,6 @@ def swapped_file(file: PromptsFile, lists: SwapLists) -> SwappedPrompts:
 
 
 def swap_diagnostics(swapped_prompts: SwappedPrompts, trials: int, *, in_file: bool) -> Iterator[Diagnostic]:
-    """Yield diagnostics for prompts in which no swap is possible, and for groups with too few answers."""
     key = "prompts" if in_file else "prompt"
     if not in_file:
         several = len(swapped_prompts.prompts) + len(swapped_prompts.left_out) > 1
@@ -528,7 +519,6 @@ At the beginning of a sentence, the capital letter does not show whether the nam
 
 
 def has_name_lists() -> bool:
-    """Return whether the package Faker, which holds the lists, is installed."""
     return find_spec("faker") is not None
 
 

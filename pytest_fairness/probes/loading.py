@@ -59,6 +59,11 @@ Kinds = Mapping[str, KindSchema]
 
 
 def load(path: Path, kinds: Kinds, *, root: Path | None = None, scorers: Mapping[str, str] | None = None) -> Probe:
+    """Return the probe in a file.
+
+    Raises:
+        ProbeError: the file cannot be read or has errors; the message has a line with its position for each error.
+    """
     try:
         with path.open("rb") as file:
             content = file.read(yaml_reader.MAX_BYTES + 1)
@@ -163,7 +168,6 @@ def _kind_and_diagnostics(data: dict[str, object], kinds: Kinds) -> tuple[str | 
 def _settings_and_diagnostics(
     document: Document, kind: str, kinds: Kinds, file: ProbeSource
 ) -> tuple[dict[str, AuditSettings], list[Diagnostic]]:
-    """Return the validated settings of each audit, and the diagnostics; an empty value means the default settings."""
     block: Node | None = document.root.value.get("audits")
     known = kinds[kind].audits
     settings: dict[str, AuditSettings] = {}
@@ -220,10 +224,7 @@ def schema_text(kinds: Kinds) -> str:
 
 
 def _audits(kind: str, models: Mapping[str, type[AuditSettings]], definitions: dict[str, Json]) -> dict[str, Json]:
-    """Return the schema of the key `audits` for one kind: each audit's name with its settings or an empty value.
-
-    The schemas of the settings are added to `definitions`.
-    """
+    """Return the schema of the key `audits` for one kind: each audit's name with its settings or an empty value."""
     properties = {}
     for name, model in models.items():
         schema = model.model_json_schema(by_alias=True, mode="validation")
@@ -481,7 +482,6 @@ def _children(schema: dict[str, Json], part: str | int) -> list[dict[str, Json]]
 
 
 def row_messages(error: ValidationError, fields: Mapping[str, Json], model: type[BaseModel]) -> list[str]:
-    """Return the messages about a row of a data file that a pydantic model rejects."""
     document = Document("", _row_node(fields), [])
     details = error.errors(include_url=False, include_input=False)
     return [diagnostic.message for diagnostic in validation_diagnostics(details, (), document, model)]

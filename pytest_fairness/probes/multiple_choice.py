@@ -120,7 +120,6 @@ class QuestionSet(ProbeModel):
     )
 
     def questions(self) -> Iterator[Question]:
-        """Yield the questions of the set: each context with each question."""
         polarities = [("negative", self.negative)]
         polarities += [("nonnegative", self.nonnegative)] if self.nonnegative is not None else []
         contexts: list[tuple[str, str, Role]] = [("ambiguous", field_types.block_text(self.context), "unknown")]
@@ -187,7 +186,6 @@ class Question:
 
     @property
     def unknown(self) -> int:
-        """Index of the option with the role `unknown`, such as "It is not known"."""
         return self.roles.index("unknown")
 
     @property
@@ -199,11 +197,7 @@ class Question:
         return None if self.ambiguous or self.stereotypical is None else self.answer == self.stereotypical
 
     def order(self, seed: int | None) -> tuple[int, ...]:
-        """Return the indices of the options in the order in which they are shown.
-
-        Args:
-            seed: seed of the order; `None` for the written order.
-        """
+        """Return the indices of the options in the order in which they are shown: the written order without a seed."""
         places = range(len(self.options))
         if seed is None:
             return tuple(places)
@@ -338,7 +332,6 @@ class MultipleChoiceProbe(ConversationProbe):
 
     @property
     def categories(self) -> list[str]:
-        """The categories of the questions; an empty name stands for questions without a category."""
         return list(dict.fromkeys(question.category for question in self.questions.values()))
 
     @property
@@ -384,10 +377,7 @@ class MultipleChoiceProbe(ConversationProbe):
         return {"context": question.context, "question": question.text, "options": options}
 
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the texts that all questions share: prompt, letters, order of the options and system prompt.
-
-        The texts of the questions are left out, because answers are compared question by question.
-        """
+        """Return the texts that all questions share: prompt, letters, order of the options and system prompt."""
         parts = {
             "letters": field_types.canonical(self.letters),
             "order of options": field_types.canonical(self.shuffle),
@@ -432,11 +422,7 @@ def read(files: Sequence[Path], root: Path | None) -> list[Question]:
 
 
 def _questions_of_row(fields: Mapping[str, Json], path: Path) -> list[Question]:
-    """Return the questions of a row: one of BBQ's lines, or a set of questions.
-
-    Raises:
-        InvalidRow: the row has errors.
-    """
+    """Return the questions of a row, one of BBQ's lines or a set of questions; raise `InvalidRow` for errors."""
     if "answer_info" in fields or "context_condition" in fields:
         return [published_question(fields)]
     try:
@@ -512,11 +498,7 @@ class InvalidRow(Exception):
 
 
 def published_question(row: Mapping[str, Json]) -> Question:
-    """Return the question of one line of a published file.
-
-    Raises:
-        InvalidRow: the line lacks a field, a field is invalid, or fields contradict each other.
-    """
+    """Return the question of a published file's line; raise `InvalidRow` for missing or contradictory fields."""
     errors = [
         f"{name!r} is missing" if name not in row else f"{name!r} must be text that is not empty"
         for name in _TEXTS
@@ -613,7 +595,6 @@ def _named_options(written: Json) -> list[tuple[str, str]] | None:
 
 
 def _groups(written: Json) -> list[str] | None:
-    """Return the stereotyped groups; `None` if the metadata does not hold a list of them."""
     groups = written.get("stereotyped_groups") if isinstance(written, Mapping) else None
     if not (isinstance(groups, list) and all(isinstance(group, str) for group in groups)):
         return None

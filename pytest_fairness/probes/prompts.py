@@ -93,8 +93,6 @@ _COLON = re.compile(r":\s+")
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """Clause, the punctuation that ends the clause, and whether this punctuation also ends the sentence."""
-
     text: str
     end: str
     ends_sentence: bool
@@ -128,10 +126,7 @@ def _clauses(text: str) -> list[_Clause]:
 
 
 def _sentence_without(sentence: list[_Clause], names: Collection[str]) -> str | None:
-    """Return a sentence without the clauses that contain one of the placeholders `names`; keep its final punctuation.
-
-    Return `None` if nothing of the sentence is left.
-    """
+    """Return a sentence without the clauses that contain one of the placeholders; `None` if nothing is left."""
     left = []
     lead = ""
     for clause in sentence:
@@ -149,10 +144,7 @@ def _sentence_without(sentence: list[_Clause], names: Collection[str]) -> str | 
 
 
 def _introduction(clause: str) -> str:
-    """Return the introduction of a clause: the text up to the last colon before the first placeholder.
-
-    A colon counts only if words stand between the colon and the placeholder. Return an empty text if no colon counts.
-    """
+    """Return the text up to the last colon before the first placeholder, if words stand between them."""
     first = next((start for start, end in template_spans(clause) if end - start > 2), len(clause))
     for colon in reversed(list(_COLON.finditer(clause, 0, first))):
         if any(character.isalnum() for character in clause[colon.end() : first]):

@@ -137,7 +137,6 @@ class RecommendationProbe(Probe):
 
     @cached_property
     def reading(self) -> AnswerReading:
-        """Form of the answers: lists of titles."""
         return replace(super().reading, format="titles")
 
     @cached_property
@@ -147,7 +146,6 @@ class RecommendationProbe(Probe):
 
     @cached_property
     def attributes(self) -> dict[str, Attribute]:
-        """The attributes by name; combined attributes are last."""
         return self._with_combinations(self._single_attributes)
 
     @cached_property
@@ -199,11 +197,7 @@ class RecommendationProbe(Probe):
         return {name: tuple(value.text for value in attribute.values) for name, attribute in attributes.items()}
 
     def edits(self, perturbation: str) -> list[dict[str, Json]]:
-        """Return the perturbed texts as plain JSON, each with the `clean` text, the perturbed `text` and its `edits`.
-
-        An edit is one typing error. For a translation, `text` is the translated text, and there is no key `edits`.
-        `perturbation` is the name of the perturbation.
-        """
+        """Return the perturbed texts as plain JSON: `clean` and perturbed `text`, and its typing errors (`edits`)."""
         clean, other = self._wordings[None], self._wordings[perturbation]
         settings = self.perturbations[perturbation]
         if isinstance(settings, Translation):
@@ -226,7 +220,6 @@ class RecommendationProbe(Probe):
         return {name: value for name, value in labels.items() if name != "perturbation"}
 
     def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
-        """Yield the prompts entity by entity: neutral prompts, prompts with attributes, then perturbed prompts."""
         for labels, count in self._prompt_labels(trials):
             yield from (self._prompt(labels, trial) for trial in range(count))
 
@@ -336,11 +329,7 @@ class RecommendationProbe(Probe):
 
 
 def _translated(single: Mapping[str, Attribute], words: Mapping[str, Sequence[str]]) -> dict[str, Attribute]:
-    """Return the attributes that are translated, with the translated words for their values.
-
-    Args:
-        words: translated words by attribute, in the order of its values.
-    """
+    """Return the attributes that are translated, with the translated words for their values."""
     return {
         name: Attribute(
             name,

@@ -190,7 +190,6 @@ class Typos(ProbeModel):
     )
 
     def template(self, clean: str) -> Perturbed:
-        """Return a prompt template with typing errors in its text; placeholders stay unchanged."""
         return typos_in_template(clean, self.rate, self.seed, self.operations)
 
     def value(self, clean: str) -> Perturbed:
@@ -253,20 +252,12 @@ def error_count(letters: int, rate: float) -> int:
 
 
 def typos(text: str, rate: float, seed: int, operations: Sequence[Operation]) -> Perturbed:
-    """Return a text with typing errors; each letter belongs to at most one error.
-
-    Args:
-        rate: share of the letters with an error, above 0 and up to 1.
-
-    Returns:
-        The text with the number of errors that `error_count` returns, or fewer if no further error fits (a swap
-        needs two different letters).
-    """
+    """Return a text with `error_count` typing errors, or fewer if no more fit; each letter is in at most one."""
     return _perturbed(text, range(len(text)), rate, seed, operations)
 
 
 def typos_in_template(text: str, rate: float, seed: int, operations: Sequence[Operation]) -> Perturbed:
-    """Return a prompt template with typing errors in its text; placeholders stay unchanged. Arguments as in `typos`."""
+    """Return a prompt template with typing errors in its text; placeholders stay unchanged."""
     inside = {position for start, end in prompts.template_spans(text) for position in range(start, end)}
     return _perturbed(text, [place for place in range(len(text)) if place not in inside], rate, seed, operations)
 
@@ -293,7 +284,7 @@ def _perturbed(text: str, allowed: Iterable[int], rate: float, seed: int, operat
 
 
 def _edit(text: str, place: int, operation: Operation, unused: set[int], rng: random.Random) -> Edit | None:
-    """Return a typing error at the index `place` of the text; `None` if the operation is not possible there."""
+    """Return a typing error at an index, if the operation is possible there with the `unused` letters."""
     letter = text[place]
     other = rng.choice([choice for choice in string.ascii_lowercase if choice != letter.casefold()])
     other = other.upper() if letter.isupper() else other
@@ -329,12 +320,6 @@ PromptKey = tuple[tuple[tuple[str, str], ...], int]
 
 @dataclass(frozen=True)
 class ListFollowUps(FollowUps):
-    """Follow-up prompts of a probe of lists.
-
-    Attributes:
-        k: number of items of a complete list; a shorter list is requested again.
-    """
-
     possible = True
 
     prompt: Callable[[Mapping[str, str], int], Prompt]

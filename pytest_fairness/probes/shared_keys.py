@@ -54,11 +54,7 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """One attribute and its values.
-
-    Attributes:
-        values: the values, in the order of the probe file.
-    """
+    """One attribute and its values; a combination of several attributes is named `age+personality`."""
 
     name: str
     values: tuple[Value, ...]
@@ -111,10 +107,9 @@ With a larger factor, an item that narrowly misses a decision would cost too man
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Numbers of trials and of entities at one interim analysis.
+    """Numbers of trials and of entities at one interim analysis; `None` stands for the probe's own number.
 
-    Attributes:
-        trials, entities: the numbers; `None` stands for the probe's own number.
+    `left_out` are the names of the entities that are not asked about yet.
     """
 
     trials: int | None = None
@@ -159,10 +154,7 @@ def max_trials(trials: Trials, override: int | None = None) -> int:
 
 
 def growing(start: int, end: int) -> list[int]:
-    """Return the number of trials or entities at each interim analysis, from `start` to `end`.
-
-    Before rounding, each number is the previous number times a constant factor of at most 1.5.
-    """
+    """Return the number of trials or entities at each interim analysis; each is at most `GROWTH` times the previous."""
     steps = math.ceil(math.log(end / start) / math.log(GROWTH)) if start < end else 0
     sizes = (round(start * (end / start) ** (step / steps)) for step in range(steps))
     # Small sizes may be equal after rounding.

@@ -184,17 +184,13 @@ class StereotypeProbe(FreeTextProbe):
 
     @cached_property
     def reading(self) -> AnswerReading:
-        """Form of the answers: texts, and likelihoods of sentences."""
         return replace(super().reading, likelihood_label="sentence")
 
     def unit_of(self, labels: Mapping[str, str]) -> str:
         return labels["case"]
 
     def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
-        """Yield the prompts of the cases that have a `prompt`, ordered by case, group and trial.
-
-        If an audit needs likelihoods, the prompts that request likelihoods follow.
-        """
+        """Yield the prompts of the cases that have a `prompt`, ordered by case, group and trial."""
         yield from self._open_prompts(max_trials(self.trials, trials))
         if any(settings.needs == LIKELIHOODS for settings in self.audits.values()):
             for case in self.likelihood_cases:
@@ -457,10 +453,7 @@ def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]
 
 
 def _missing_inputs(data: Content) -> dict[str, str]:
-    """Return the types of cases that a probe lacks, each with its remedy.
-
-    The mapping is empty if the key `cases` lists no case, as for a file of cases.
-    """
+    """Return the types of cases that a probe lacks, each with its remedy; none if it lists no case, as for a file."""
     valid = [case for _, case in field_types.items(data.get("cases")) if isinstance(case, Mapping)]
     opened = [case for case in valid if is_open(case, recorded=field_types.is_recorded(data))]
     if not valid:
@@ -560,7 +553,6 @@ def _group_diagnostics(case: Content) -> Iterator[Diagnostic]:
 
 
 def _marker_diagnostics(case: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for markers that are invalid search terms or are listed twice."""
     seen: dict[str, str] = {}
     for key in _SIDES:
         for place, marker in field_types.items(case.get(key)):

@@ -64,12 +64,7 @@ class Table:
 
 
 class TableFiles:
-    """Rows of one or several files; each call of `rows` reads the files again, row by row.
-
-    Args:
-        files: path of each file, and its name for messages; see `read` for the formats.
-        holds: plural noun for the files' rows in messages, such as "answers".
-    """
+    """Rows of one or several files; each call of `rows` reads the files again, row by row."""
 
     def __init__(self, files: Sequence[tuple[Path, str]], holds: str = "answers") -> None:
         self._files = files
@@ -84,7 +79,7 @@ class TableFiles:
             self.count += number
 
     def rows(self, columns: Collection[str]) -> Iterator[Row]:
-        """Yield the rows of all files, with only these columns; a row's `fields` omit columns that the row lacks.
+        """Yield the rows of all files, with only these columns, as far as a row has them.
 
         Cells of CSV files without a value (`MISSING`) are empty texts; `read` leaves them as they are written.
         """
@@ -93,6 +88,7 @@ class TableFiles:
 
 
 def read(path: Path, name: str, holds: str = "answers") -> Table:
+    """Return the table in a file: CSV, a JSON list (`.json`), the first sheet of Excel, Parquet, or else JSON Lines."""
     columns: dict[str, None] = {}
     rows = tuple(_rows(path, name, columns))
     if not rows:
@@ -101,21 +97,16 @@ def read(path: Path, name: str, holds: str = "answers") -> Table:
 
 
 def _rows(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None = None) -> Iterator[Row]:
-    """Yield the rows of a file; the errors of malformed rows are raised together, at the end.
+    """Yield the rows of a file, and add its columns to `columns`; errors of malformed rows are raised at the end.
 
-    Args:
-        wanted: columns whose fields the rows get, with an empty text for cells of CSV without a value; `None` for all
-            columns, with the cells of CSV as they are written.
+    With `wanted`, rows have only these columns, and an empty text for cells of CSV without a value.
     """
     readers = {".csv": _csv, ".json": _json, ".parquet": _parquet, ".xlsx": _excel}
     return readers.get(path.suffix.casefold(), _json_lines)(path, name, columns, wanted)
 
 
 def read_text(path: Path, name: str) -> str:
-    """Return the text of a data file.
-
-    The length of lines is limited in CSV and JSON Lines; a JSON file may be one long line.
-    """
+    """Return the text of a data file."""
     return "".join(_lines(path, name))
 
 
@@ -303,11 +294,7 @@ def _json_lines(path: Path, name: str, columns: dict[str, None], wanted: Collect
 
 
 def _json(path: Path, name: str, columns: dict[str, None], wanted: Collection[str] | None) -> Iterator[Row]:
-    """Yield the rows of a JSON list.
-
-    Each item of the list is an object or a text; a text becomes the field `name` of its row. The line number of a row
-    is the position of its item, from 1.
-    """
+    """Yield the rows of a JSON list; a text becomes the field `name`, and a line number is a position."""
     try:
         value = json.loads(read_text(path, name), parse_constant=_constant)
     except json.JSONDecodeError as error:
