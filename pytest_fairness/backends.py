@@ -31,8 +31,7 @@ PACKAGES = {"joblib": "joblib", "dask": "distributed", "ray": "ray"}
 class Backend:
     """Backend of joblib that `map_chunks` uses until it is closed; processes start when they are first needed.
 
-    Args:
-        name: a key of `PACKAGES`, or `none`, which leaves `current` unchanged.
+    The name `none` leaves `current` unchanged.
 
     Raises:
         FairnessError: the package of the backend is not installed.
@@ -85,9 +84,8 @@ def require_package(name: str) -> None:
 def map_chunks(function: Callable[[T], ResultT], chunks: Iterable[T]) -> Iterator[ResultT]:
     """Yield the results in the order of the chunks, as `map` does; a single chunk is computed in this process.
 
-    Args:
-        function: function at the top level of a module, or a `partial` of one.
-        chunks: parts of the data, each large enough to be worth sending to another process.
+    The function is one at the top level of a module, or a `partial` of one. Each chunk is large enough to be worth
+    sending to another process.
     """
     rest = iter(chunks)
     first = list(islice(rest, 2))

@@ -13,13 +13,7 @@ Group = Literal["audits", "targets", "scorers", "reports"]
 
 
 def declared(group: Group, built_in: Collection[str] = ()) -> dict[str, EntryPoint]:
-    """Return the entry points that installed packages declare in the group `pytest_fairness.GROUP`, by name.
-
-    No entry point is imported.
-
-    Args:
-        group: the kind of extension (audits, targets, scorers, reports).
-        built_in: names of built-in extensions, which no package may declare.
+    """Return the entry points that installed packages declare in a group, by name; none is imported.
 
     Raises:
         FairnessError: a package declares a built-in name, or two packages declare one name for different objects.
@@ -56,11 +50,7 @@ def _entries(group: Group) -> dict[str, EntryPoint]:
 
 
 def load(entry: EntryPoint) -> Any:
-    """Import and return the object that an entry point names.
-
-    Raises:
-        FairnessError: the import fails.
-    """
+    """Import and return the object that an entry point names; raise `FairnessError` if the import fails."""
     try:
         return entry.load()
     except Exception as error:

@@ -44,10 +44,7 @@ ProbeT = TypeVar("ProbeT", bound=Probe)
 
 
 class Exchange(ABC, Generic[ProbeT]):
-    """Rules that say which answers to the prompt of one group also fit the prompt of another group.
-
-    The command `sample` exchanges answers to balance its sample. Each kind of probe has its own rules.
-    """
+    """Rules that say which answers to the prompt of one group also fit the prompt of another group, for `sample`."""
 
     @abstractmethod
     def position(self, probe: ProbeT, labels: Mapping[str, str]) -> Position | None:
@@ -66,45 +63,34 @@ class Exchange(ABC, Generic[ProbeT]):
 
 
 class TextExchange(Exchange[GenerationProbe]):
-    """Rules for texts, which are exchanged between the values of the axes."""
+    """Texts are exchanged between the values of the axes."""
 
     def position(self, probe: GenerationProbe, labels: Mapping[str, str]) -> Position | None:
-        """Return the prompt's label `prompt` as the key, and the values of the axes as the group."""
         return labels.get("prompt", ""), tuple(labels[axis] for axis in probe.axes)
 
     def group_names(self, probe: GenerationProbe) -> list[str]:
-        """Return the values of the axes, and the swapped terms that are single words."""
         words = sorted(term for term in probe.swapped_terms if " " not in term)
         return [*(value for axis in probe.axes.values() for value in axis.values), *words]
 
 
 class ListExchange(Exchange[RecommendationProbe]):
-    """Rules for lists: lists about the same entity are exchanged between the values of the attributes."""
+    """Lists about the same entity are exchanged between the values of the attributes."""
 
     def position(self, probe: RecommendationProbe, labels: Mapping[str, str]) -> Position | None:
-        """Return the entity as the key, and the attribute with its value as the group.
-
-        Return `None` for follow-up prompts and perturbed prompts.
-        """
         if {"perturbation", "form", "requery"} & labels.keys():
             return None
         return labels["entity"], (labels["attribute"], "" if labels["attribute"] == NEUTRAL else labels["value"])
 
 
 class RecordExchange(Exchange[CounterfactualProbe]):
-    """Rules for decisions: answers about the same record are exchanged between its unflipped and flipped forms."""
+    """Answers about the same record are exchanged between its unflipped and flipped forms."""
 
     def position(self, probe: CounterfactualProbe, labels: Mapping[str, str]) -> Position | None:
-        """Return the record's id as the key, and its form as the group; `None` for repeated prompts.
-
-        The form is the flipped attribute with its new value, or `OWN` for the unchanged record.
-        """
         if labels["form"] == AGAIN:
             return None
         return labels["record"], OWN if labels["form"] == OWN else (labels["attribute"], labels["to"])
 
     def is_wrong(self, probe: CounterfactualProbe, answer: Answer) -> bool:
-        """Return whether the answer contradicts the record's `truth`."""
         return probe.is_right(answer) is False
 
 
@@ -115,22 +101,14 @@ class RecordExchange(Exchange[CounterfactualProbe]):
 
 @dataclass(frozen=True)
 class AnswerQuality:
-    """Quality of the usable answers of one run.
-
-    Attributes:
-        measure: name of the quality score (NDCG or accuracy); higher is better.
-        scores: mean score of each unit (entity, record, sentence or template), 0..1, by the unit's name.
-    """
+    """Quality of the usable answers of a run: each unit's mean score (NDCG or accuracy), 0..1; higher is better."""
 
     measure: str
     scores: Mapping[str, float]
 
 
 def quality_of_lists(probe: RecommendationProbe, answers: Answers) -> AnswerQuality | None:
-    """Return the mean NDCG@k (Järvelin and Kekäläinen 2002) of each entity whose relevant items are known.
-
-    Return `None` if there are no such entities, or if none of them has a usable list.
-    """
+    """Return the mean NDCG@k (Järvelin and Kekäläinen 2002) of each entity whose relevant items are known."""
     if probe.relevant is None:
         return None
     scored: list[tuple[str, float]] = []
@@ -145,10 +123,7 @@ def quality_of_lists(probe: RecommendationProbe, answers: Answers) -> AnswerQual
 
 
 def quality_of_decisions(probe: CounterfactualProbe, answers: Answers) -> AnswerQuality | None:
-    """Return the accuracy of the answers about each record; `None` if no answer can be scored.
-
-    Answers about records with a flipped attribute are left out, because the right answer is not known.
-    """
+    """Return the accuracy of the answers about unflipped records; with a flip, the right answer is not known."""
     return _by_unit(
         "accuracy",
         (
@@ -160,10 +135,7 @@ def quality_of_decisions(probe: CounterfactualProbe, answers: Answers) -> Answer
 
 
 def quality_of_resolutions(probe: CoreferenceProbe, answers: Answers) -> AnswerQuality | None:
-    """Return the accuracy of the answers about each WinoBias sentence.
-
-    Return `None` if the probe has other sentences, or if no answer can be scored.
-    """
+    """Return the accuracy of the answers about each WinoBias sentence."""
     if not probe.is_winobias:
         return None
     coded = [each for each in coded_answers(probe, answers) if each.choice is not None]
@@ -171,19 +143,13 @@ def quality_of_resolutions(probe: CoreferenceProbe, answers: Answers) -> AnswerQ
 
 
 def quality_of_choices(probe: MultipleChoiceProbe, answers: Answers) -> AnswerQuality | None:
-    """Return the accuracy of the answers to the questions of each template; `None` if no answer can be scored."""
+    """Return the accuracy of the answers to the questions of each template."""
     coded = [each for each in choice_answers.code_answers(probe, answers) if each.choice is not None]
     names = ((" ".join(filter(None, (each.question.category, each.question.template))), each.right) for each in coded)
     return _by_unit("accuracy", ((name, float(right)) for name, right in names))
 
 
 def _by_unit(measure: str, scored: Iterable[tuple[str, float]]) -> AnswerQuality | None:
-    """Return the mean score of each unit; `None` if there are no scores.
-
-    Args:
-        measure: name of the score.
-        scored: for each answer, the name of its unit and its score, 0..1.
-    """
     units: dict[str, list[float]] = defaultdict(list)
     for unit, score in scored:
         units[unit].append(score)
@@ -202,13 +168,11 @@ class Kind(Generic[ProbeT]):
     Its audits are listed in `audits.registry`; its requests come from the method `prompts` of its model.
 
     Attributes:
-        model: pydantic model that validates probe files of the kind.
         reader: reader of the answer file under `responses:`; `None` if the kind supports no answer files.
-        checks: checks of several keys of a probe file together; `None` without such checks.
+        checks: checks of several keys of a probe file together.
         exchange: rules by which the command `sample` exchanges recorded answers between groups; `None` if the command
             does not support the kind.
-        quality: function that scores answers by the right answers in the probe; `None` if probes of the kind have no
-            right answers.
+        quality: function that scores answers by the right answers in the probe.
     """
 
     model: type[ProbeT]
@@ -219,15 +183,11 @@ class Kind(Generic[ProbeT]):
 
 
 def kind_of(probe: ProbeT) -> Kind[ProbeT]:
-    """Return the kind of a probe."""
     return KINDS[probe.kind]
 
 
 def quality(probe: Probe, answers: Sequence[Answer]) -> AnswerQuality | None:
-    """Return the quality of the usable answers: NDCG@k of lists, or accuracy of choices.
-
-    The result is `None` if the probe does not state which items or choices are right.
-    """
+    """Return the quality of the usable answers; `None` if the probe does not say which items or choices are right."""
     score = kind_of(probe).quality
     return None if score is None else score(probe, answers)
 
@@ -260,7 +220,6 @@ KINDS: dict[str, Kind[Any]] = {
 
 
 def schemas() -> dict[str, KindSchema]:
-    """Return, for each kind, the pydantic models that validate its probes and the settings of its audits."""
     return {name: KindSchema(kind.model, registry.SettingsModels(name), kind.checks) for name, kind in KINDS.items()}
 
 
@@ -268,20 +227,14 @@ def recorded_answers(probe: Probe) -> list[Answer]:
     """Return the recorded answers of a probe, read from the file under `responses:`.
 
     Raises:
-        ProbeError: the file cannot be read, lacks a column, has an invalid row, or lacks answers of the probe; or
-            the probe's kind supports no recorded answers.
-        ValueError: the probe has no `responses:`.
+        ProbeError: the file cannot be read, lacks a column, has an invalid row, or lacks answers of the probe; or the
+            probe's kind supports no recorded answers.
     """
     return reader(probe).answers()
 
 
 def reader(probe: Probe) -> Reader[Any]:
-    """Return the reader of the file under `responses:`.
-
-    Raises:
-        ProbeError: the file cannot be read, or lacks a column; or the probe's kind supports no recorded answers.
-        ValueError: the probe has no `responses:`.
-    """
+    """Return the reader of the file under `responses:`."""
     if probe.responses is None:
         raise ValueError(f"the probe {probe.name} has no `responses:`")
     reader_class = kind_of(probe).reader

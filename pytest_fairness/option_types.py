@@ -26,7 +26,6 @@ class OptionType:
         takes: description of valid values for error messages, such as `a number above 0`.
         parse: function that converts a text from the command line, or the ini value as returned by pytest. An empty
             text or list becomes `None` or `()` if the type allows that. An invalid value raises `ValueError`.
-        ini: pytest's type of the ini value.
     """
 
     takes: str
@@ -36,11 +35,9 @@ class OptionType:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """Price of the tokens of a model.
+    """Price of a million prompt and completion tokens of a model, in the user's currency.
 
-    Attributes:
-        model: the target's name, with or without the part before the first colon (`openai:`).
-        prompt, completion: price of a million prompt or completion tokens, in the user's currency.
+    `model` is the target's name, with or without the part before the first colon (`openai:`).
     """
 
     model: str
@@ -50,11 +47,7 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseUrl:
-    """Address of a PostgreSQL database, without a password.
-
-    Attributes:
-        address: URL such as `postgresql://user@host:5432/database`.
-    """
+    """Address of a PostgreSQL database, without a password."""
 
     address: str
 
@@ -62,7 +55,7 @@ class DatabaseUrl:
         return self.address
 
     def exists(self) -> bool:
-        """Return true, because a store in a database, unlike a file, can be read before a run has created it."""
+        """Return true: a store in a database, unlike a file, can be read before a run has created it."""
         return True
 
 
@@ -76,7 +69,6 @@ def in_folder(folder: Path, store: StoreAddress) -> StoreAddress:
 
 
 def _store(written: str | Path) -> StoreAddress | None:
-    """Return the address of a store from its text; `None` if the text is empty."""
     text = str(written).strip()
     if not text.startswith(("postgresql://", "postgres://")):
         if "://" in text or text.startswith(("postgres:", "postgresql:")):
@@ -103,12 +95,7 @@ def _store(written: str | Path) -> StoreAddress | None:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Part of a run's requests, which one of several jobs sends.
-
-    Attributes:
-        number: number of the part, from 1.
-        count: number of parts.
-    """
+    """Part of a run's requests, from 1, which one of several jobs sends."""
 
     number: int
     count: int
@@ -135,7 +122,6 @@ def _shard(written: str) -> Shard | None:
 
 
 def whole_number(least: int = 1, most: int | None = None) -> OptionType:
-    """Return the type of whole numbers from `least` to `most`; there is no maximum if `most` is `None`."""
     takes = f"a whole number of at least {least}" if most is None else f"a whole number from {least} to {most:,}"
 
     def parse(written: str | int) -> int:
@@ -167,7 +153,6 @@ def number(*, zero: bool = False) -> OptionType:
 
 
 def choice(*words: str) -> OptionType:
-    """Return the type of values that must be one of `words`."""
     takes = " or ".join(words)
 
     def parse(written: str) -> str | None:
@@ -180,7 +165,6 @@ def choice(*words: str) -> OptionType:
 
 
 def words(*known: str) -> OptionType:
-    """Return the type of lists whose entries must be among `known`."""
     takes = f"one or more of {', '.join(known)}"
 
     def parse(written: Sequence[str]) -> tuple[str, ...]:

@@ -47,12 +47,8 @@ class Option:
         help: help text without the default. `pytest --help` shows only the part before the first semicolon or full
             stop, which is a noun phrase or an imperative.
         default: the default value as the documentation shows it.
-        type: type that checks and converts a written value.
         setting: name of the attribute of `RunSettings`; `None` for the options in `ACTIONS`.
         metavar: placeholder of the value on the command line; `None` for a flag.
-        on_command_line: whether there is an option `--fairness-…`.
-        in_ini: whether there is an ini name `fairness_…`.
-        repeatable: whether the option may be given several times.
         environment: environment variable that is used if the option is not on the command line.
     """
 
@@ -69,12 +65,10 @@ class Option:
 
     @property
     def flag(self) -> str:
-        """Return the option's name on the command line: `--fairness-base-url`."""
         return "--" + self.name.replace("_", "-")
 
     @property
     def short_help(self) -> str:
-        """Return the beginning of the help text with the default, for `pytest --help`."""
         return f"{re.split('[;.] ', self.help)[0]} (default: {self.default})"
 
 
@@ -88,14 +82,7 @@ def _setting(
     name: str | None = None,
     **others: Any,
 ) -> Any:
-    """Return a field of `RunSettings` whose metadata is a row of the table of options.
-
-    Args:
-        value: default value of the field.
-        help_, type_, default, name: attributes of `Option`.
-        secret: whether the representation of the settings omits the value.
-        **others: further attributes of `Option`.
-    """
+    """Return a field of `RunSettings` whose metadata is a row of the table; tracebacks do not show a secret."""
     row = {"name": name, "help": help_, "default": default or str(value), "type": type_, **others}
     # Addresses and headers may hold a password, which a traceback must not show.
     return field(default=value, repr=not secret, metadata=row)
@@ -316,11 +303,9 @@ class RunSettings:
 
     @property
     def in_batches(self) -> bool:
-        """Return whether requests are sent in batches."""
         return (self.batch or self.batch_submit or self.batch_collect) and not self.replay
 
     def price_of(self, target: str) -> Price | None:
-        """Return the price of a target's tokens; `None` if no price is set."""
         names = (target, target.partition(":")[2])
         return next((price for price in self.prices if price.model in names), None)
 

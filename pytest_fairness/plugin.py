@@ -23,14 +23,12 @@ _TYPED_INI = pytest.version_tuple >= (8, 4)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Declare the plugin's own hooks."""
     from pytest_fairness import hookspecs
 
     pluginmanager.add_hookspecs(hookspecs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Declare every option and ini name of the table in `options.py`."""
     group = parser.getgroup("fairness", "LLM fairness regression testing")
     for option in OPTIONS:
         if option.on_command_line:
@@ -66,10 +64,7 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Gen
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker `fairness`; start the session if `--fairness` or an option that implies it is given.
-
-    Without a session, raise `pytest.UsageError` for an option that has no effect then.
-    """
+    """Register the marker `fairness`; start the session if `--fairness` or an option that implies it is given."""
     config.addinivalue_line("markers", "fairness: a test that audits a model; it runs only with --fairness")
     if any(map(config.getoption, ("fairness", "fairness_rebaseline", "fairness_dry_run", "fairness_measure"))):
         from pytest_fairness.pytest_integration.session import start

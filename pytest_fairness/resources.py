@@ -79,14 +79,11 @@ ValueT = TypeVar("ValueT")
 
 
 class Recent(Generic[KeyT, ValueT]):
-    """Cache of a function's last results. Several items of a probe need the result for the same object.
+    """Cache of a function's last results, because several items of a probe need the result for the same object.
 
     Arguments are compared by identity (`is`). They need not be hashable, but must not change. The cache keeps a
-    reference to each argument, so that no other object gets its `id`.
-
-    Args:
-        function: function of one argument.
-        most: maximum number of cached results; a full cache is emptied before the next result is added.
+    reference to each argument, so that no other object gets its `id`. A cache of `most` results is emptied before the
+    next one is added.
     """
 
     def __init__(self, function: Callable[[KeyT], ValueT], most: int) -> None:
@@ -94,7 +91,6 @@ class Recent(Generic[KeyT, ValueT]):
         self._entries: dict[int, tuple[KeyT, ValueT]] = {}
 
     def __call__(self, key: KeyT) -> ValueT:
-        """Return the function's result for an object."""
         entry = self._entries.get(id(key))
         if entry is None:
             if len(self._entries) >= self._most:
@@ -103,5 +99,4 @@ class Recent(Generic[KeyT, ValueT]):
         return entry[1]
 
     def clear(self) -> None:
-        """Free the cached results."""
         self._entries.clear()

@@ -135,9 +135,7 @@ def _settings(path: Path) -> dict[str, Any] | None:
 def add_recorded_arguments(parser: argparse.ArgumentParser, source: str | None = None) -> None:
     """Add the arguments of commands that read recorded answers.
 
-    Args:
-        parser: the command's parser.
-        source: help text of the first argument if the probe file is optional; `None` if the probe file is required.
+    `source` is the help text of the first argument if the probe file is optional.
     """
     parser.add_argument("probe", type=Path, nargs="?" if source else None, help=source or "probe file")
     parser.add_argument("--target", help="target of the answers (default: all targets)")
@@ -148,7 +146,6 @@ def add_recorded_arguments(parser: argparse.ArgumentParser, source: str | None =
 
 
 def add_store_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the argument that names the store."""
     parser.add_argument(
         "--store",
         type=store_argument,
@@ -165,14 +162,12 @@ def store_of(arguments: argparse.Namespace) -> StoreAddress:
 
 
 def replay_run(arguments: argparse.Namespace) -> Run:
-    """Return a run that reads recorded answers and sends no requests."""
     from pytest_fairness.run import Run
 
     return Run(replay_settings(arguments))
 
 
 def replay_settings(arguments: argparse.Namespace) -> RunSettings:
-    """Return the settings of a run that reads recorded answers and sends no requests."""
     return RunSettings(
         root=Path.cwd(),
         store=store_of(arguments),
@@ -198,11 +193,7 @@ def store_argument(text: str) -> StoreAddress | None:
 
 
 def write(parts: Iterable[str], output: Path | None) -> None:
-    """Write texts to the file `output`, or to standard output if `output` is `None`.
-
-    Raises:
-        FairnessError: the file cannot be written.
-    """
+    """Write texts to a file or, by default, to standard output; raise `FairnessError` if it cannot be written."""
     try:
         with nullcontext(sys.stdout) if output is None else output.open("w", encoding="utf-8") as file:
             file.writelines(parts)
@@ -213,7 +204,6 @@ def write(parts: Iterable[str], output: Path | None) -> None:
 
 
 def add_table_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments that name the files of the tables of measurements and words."""
     parser.add_argument(
         "--measurements",
         type=Path,

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 def add_measure_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     from pytest_fairness.audits.registry import AUDITS, NEED_SETTINGS
 
     parser.add_argument("answers", type=Path, help="CSV or JSON Lines file with one answer per row")
@@ -184,7 +183,6 @@ def _write_probe(path: Path, text: str) -> None:
 
 
 def add_export_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     commands.add_recorded_arguments(
         parser,
         source="probe file; with --measurements or --words, a probe file or a JSON report (default: the last run)",
@@ -228,10 +226,10 @@ def _write_tables(arguments: argparse.Namespace) -> None:
 
 
 def _document(arguments: argparse.Namespace) -> Mapping[str, Json]:
-    """Return the report document from which the tables are made.
+    """Return the report document from which the tables are made: a JSON report, or that of the last run.
 
-    The document is the given JSON report or, without a report, that of the last run; with a probe file, it has only the
-    items of this probe. `--target`, if given, replaces the key `target` of each item.
+    With a probe file, it has only the items of this probe. `--target`, if given, replaces the key `target` of each
+    item.
 
     Raises:
         FairnessError: the report cannot be read, no run is stored, or the last run had no item of the probe.

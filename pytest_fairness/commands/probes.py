@@ -24,7 +24,6 @@ INCLUDE = f"include:\n  - local: {GITLAB_JOB.as_posix()}\n"
 
 
 def add_init_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     parser.add_argument(
         "--ci",
         choices=(*SERVICES, "none"),
@@ -64,11 +63,7 @@ def run_init(arguments: argparse.Namespace) -> None:
 
 
 def _services(root: Path, option: str | None) -> list[str]:
-    """Return the names of the CI services for which `init` writes a workflow; `option` is the value of `--ci`.
-
-    Raises:
-        FairnessError: this folder is not the root of its repository, where the services expect workflows.
-    """
+    """Return the names of the CI services for which `init` writes a workflow; `option` is the value of `--ci`."""
     repository = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
     if option == "none":
         return []
@@ -89,7 +84,6 @@ def _services(root: Path, option: str | None) -> list[str]:
 
 
 def _hosts(config: Path) -> list[str]:
-    """Return the hosts of the remotes in a git configuration file."""
     try:
         text = config.read_text("utf-8", "replace")
     except OSError:
@@ -137,11 +131,7 @@ def _schema() -> str:
 
 
 def _write(root: Path, files: Mapping[Path, str], *, force: bool) -> list[Path]:
-    """Write the files and print their names; return the names of the files that now have the new content.
-
-    Raises:
-        FairnessError: a file cannot be written.
-    """
+    """Write the files and print their names; return the names of the files that now have the new content."""
     written = []
     for name, text in files.items():
         path = root / name
@@ -206,7 +196,6 @@ SUFFIXES = (".csv", ".md")
 
 
 def add_swaps_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     parser.add_argument("probe", type=Path, help="probe file with the key `swap`")
     parser.add_argument(
         "-o",
@@ -255,7 +244,6 @@ def run_swaps(arguments: argparse.Namespace) -> None:
 
 
 def add_calibrate_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     parser.add_argument(
         "labelled",
         type=Path,

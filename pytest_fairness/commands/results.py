@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 
 def add_compare_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     parser.add_argument("old", type=Path, help="JSON report of the earlier run")
     parser.add_argument("new", type=Path, help="JSON report of the later run")
     parser.add_argument(
@@ -57,7 +56,6 @@ def run_compare(arguments: argparse.Namespace) -> None:
 
 
 def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     parser.add_argument(
         "revision",
         nargs="?",
@@ -81,7 +79,7 @@ def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_diff(arguments: argparse.Namespace) -> None:
-    """Show how the baselines changed since a git revision: values, top contributors, acceptors and reasons."""
+    """Show how the baselines changed since a git revision: their values and top contributors."""
     from pytest_fairness.baselines.changes import changes, ordered, snapshots
     from pytest_fairness.reports import command_output
     from pytest_fairness.reports.formatting import without_commands
@@ -116,7 +114,6 @@ SHOWN_NAMES = 20
 
 
 def add_history_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     parser.add_argument("--probe", help="show only this probe")
     parser.add_argument("--item", metavar="ID", help="show only this item, e.g. `jsd[race=Black]`")
     parser.add_argument(
@@ -164,7 +161,6 @@ def _positive(text: str) -> int:
 
 
 def add_merge_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     parser.add_argument(
         "sources",
         nargs="+",
@@ -211,7 +207,6 @@ DAY = 86_400.0
 
 
 def add_store_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the command's arguments."""
     add_store_argument(parser)
     actions = parser.add_mutually_exclusive_group()
     actions.add_argument(
@@ -286,7 +281,6 @@ def _prune(store: Store, days: float, target: str | None) -> None:
 
 
 def _table(sizes: list[Size]) -> list[str]:
-    """Return the lines of a table with a row for each target, and a last row for all targets together."""
     rows = [("responses", "size", "oldest", "newest", "target")]
     for size in sizes:
         row = _day(size.oldest), _day(size.newest), size.target

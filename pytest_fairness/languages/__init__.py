@@ -70,11 +70,7 @@ def words(text: str) -> list[str]:
 
 
 def segmented(text: str, code: str) -> list[str]:
-    """Return the words of a normalised text in a language that is written without blanks between words.
-
-    Args:
-        code: ISO 639 code of the language, one of `WITHOUT_BLANKS`.
-    """
+    """Return the words of a normalised text in one of the languages `WITHOUT_BLANKS`."""
     # Deferred, as the package is an extra, which only these languages need.
     from icu4py.breakers import WordBreaker
 
@@ -204,10 +200,7 @@ class Language:
 
     @cached_property
     def refusals(self) -> tuple[RefusalPatterns, ...]:
-        """Return the patterns of refusals.
-
-        They are compiled at the first use, because a run without new answers needs none of them.
-        """
+        """Return the patterns of refusals, compiled at the first use: a run without new answers needs none of them."""
         return tuple(
             RefusalPatterns(**{name: re.compile(source) for name, source in sources.items()})
             for sources in self.refusal_sources
@@ -395,11 +388,7 @@ MOST_LETTERS = 0.5
 
 
 def foreign_shares(texts: Mapping[str, Iterable[str]], declared: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Return, for each group, the share of texts in each undeclared language, the most frequent language first.
-
-    Args:
-        declared: ISO 639 codes of the languages in which the texts should be.
-    """
+    """Return, for each group, the share of texts in each undeclared language, the most frequent language first."""
     codes = tuple(declared)
     return {group: _shares(sorted(own, key=_sampling_order)[:SAMPLE], codes) for group, own in texts.items()}
 
@@ -428,7 +417,6 @@ def _is_in_another_script(text: str) -> bool:
 
 
 def _shares(texts: list[str], declared: tuple[str, ...]) -> dict[str, float]:
-    """Return the share of the texts in each language that is not declared, the most frequent language first."""
     counts: Counter[str] = Counter()
     for text, count in Counter(texts).items():
         if (language := other_language(text, declared)) is not None:
@@ -444,11 +432,7 @@ def _sampling_order(text: str) -> tuple[int, str]:
 
 
 def _word_count(text: str) -> int:
-    """Return the number of words that reveal a text's language.
-
-    Capitalised words are not counted, because they may be names. In scripts without blanks, two characters count as a
-    word.
-    """
+    """Return the number of words that reveal a text's language; see `FEWEST_WORDS`."""
     count = 0.0
     for word in text.split():
         letters = [character for character in word if character.isalpha()]

@@ -182,10 +182,7 @@ class People:
         return None
 
     def _before_phrase(self, index: int) -> int:
-        """Return the position of the word before the phrase of the noun at `index`.
-
-        The phrase is the noun, its determiner, and adverbs before the determiner.
-        """
+        """Return the position before the noun at `index`, its determiner, and adverbs before the determiner."""
         tokens, determiner = self._tokens, self._determiner(index)
         if determiner is not None and tokens.lower(determiner).endswith("'s"):
             owner = self._determiner(determiner)
@@ -258,15 +255,12 @@ _BEFORE_PLACES = frozenset({"in", "at", "near", "around", "via"})
 
 @dataclass(frozen=True)
 class FirstName:
-    """A first name in a text."""
-
     length: int
     term: Term
     same_origin: tuple[str, ...]
 
 
 def first_name(tokens: Tokens, index: int) -> FirstName | None:
-    """Return the first name at a position; `None` if no first name is there."""
     token = tokens.all[index]
     plain = token.lower.removesuffix("'s")
     if plain in names().listed:

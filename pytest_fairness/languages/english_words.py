@@ -153,8 +153,6 @@ _ABBREVIATIONS = frozenset({"mr", "mrs", "ms", "mx", "dr", "prof", "st", "rev", 
 
 @dataclass(frozen=True)
 class Token:
-    """A word, a number, a link, a line break or a punctuation mark."""
-
     start: int
     text: str
     lower: str

@@ -143,11 +143,7 @@ class SwapTerms:
 
     @classmethod
     def of_rows(cls, groups: Sequence[str], rows: Iterable[Sequence[str]], code: str = "en") -> SwapTerms:
-        """Return the list of terms that a user gives.
-
-        Args:
-            code: ISO 639 code of the language of the terms.
-        """
+        """Return the list of terms that a user gives."""
         if len(groups) < 2 or len(set(groups)) < len(groups):
             raise SwapTermsError(f"A swap needs two or more different groups, not {', '.join(groups) or 'none'}.")
         checked: list[tuple[str, ...]] = []
@@ -234,13 +230,6 @@ _Pair = tuple[int, tuple[str, str]]
 
 @dataclass(frozen=True, eq=False)
 class _Phrases:
-    """The phrases of a language.
-
-    Attributes:
-        pairs: column of each phrase, and its male and female form, by the phrase in lower case; `None` for a phrase
-            with several counterparts.
-    """
-
     pairs: Mapping[str, _Pair | None]
     nouns: frozenset[str]
     longest: int
