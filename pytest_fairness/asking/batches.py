@@ -89,6 +89,9 @@ class BatchSender:
         have ended.
 
         Raises:
+            TargetError: the target cannot be asked.
+            AnswersMissing: the provider cannot be reached; or, with `batch_collect`, a request is in no batch.
+            RequestFailed: the provider rejects a batch.
             BatchUnclear: with `batch_submit` or `batch_collect`, the provider cannot tell yet whether a batch of a
                 killed run was created.
         """

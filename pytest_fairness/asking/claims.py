@@ -168,6 +168,7 @@ class Claims:
                 self.database.execute("DELETE FROM claims WHERE process = ?", (process,))
 
     def _claimed(self, keys: Sequence[str], fresh: Freshness) -> set[str]:
+        """Return those `keys` whose requests are in a batch, or are claimed in the scope of `fresh`."""
         among = "key IN (SELECT value FROM json_each(?))"
         query = f"SELECT key FROM claims WHERE scope = ? AND {among} UNION SELECT key FROM batch_requests WHERE {among}"  # noqa: S608 - constants
         listed = json.dumps(list(keys))

@@ -97,6 +97,8 @@ Self_ = TypeVar("Self_", bound=HasDatabase)
 
 
 def in_transaction(method: Callable[Concatenate[Self_, Parameters], T]) -> Callable[Concatenate[Self_, Parameters], T]:
+    """Decorate a method so that each call runs in one write transaction; see `Database.write`."""
+
     @wraps(method)
     def wrapped(self: Self_, *args: Parameters.args, **kwargs: Parameters.kwargs) -> T:
         return self.database.write(lambda: method(self, *args, **kwargs))

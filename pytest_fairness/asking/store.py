@@ -418,6 +418,7 @@ class BatchTable:
 
     @in_transaction
     def delete_all(self) -> tuple[int, int]:
+        """Delete all batches, and return the numbers of batches and of their unanswered requests."""
         tables = ("batches", "batch_requests")
         batches, requests = (self.database.execute(f"SELECT count(*) FROM {table}")[0][0] for table in tables)  # noqa: S608 - constants
         for table in tables:

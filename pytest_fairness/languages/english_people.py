@@ -1,4 +1,7 @@
-"""People in English prompts: pronouns, first names, and the words that mean one person."""
+"""People in English prompts: pronouns, first names, and the words that mean one person.
+
+Functions raise `CannotSwapError` where a text does not show whom its words mean.
+"""
 
 from __future__ import annotations
 

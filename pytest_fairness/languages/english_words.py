@@ -1,4 +1,7 @@
-"""Words of English prompts: word lists, tokens, and verbs that must agree with a singular "they"."""
+"""Words of English prompts: word lists, tokens, and verbs that must agree with a singular "they".
+
+Functions raise `CannotSwapError` where a text does not show which words belong to a subject.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Terms of groups in prompts: the user's own lists, noun phrases in German, French and Spanish, and placebos."""
+"""Terms of groups in prompts: the user's own lists, noun phrases in German, French and Spanish, and placebos.
+
+Functions that search a text raise `CannotSwapError` if its terms cannot be swapped.
+"""
 
 from __future__ import annotations
 

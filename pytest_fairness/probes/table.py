@@ -1,4 +1,7 @@
-"""Files of data beside a probe: tables in CSV, JSON Lines, JSON, Excel or Parquet files, and files of prompts."""
+"""Files of data beside a probe: tables in CSV, JSON Lines, JSON, Excel or Parquet files, and files of prompts.
+
+Functions raise `ProbeError` for a file that cannot be read or has invalid rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Scorers: functions that turn a text into a score, and models that give a score for each label, such as `negative`."""
+"""Scorers: functions that turn a text into a score, and models that give a score for each label, such as `negative`.
+
+Functions raise `ModelError` for a scorer that cannot be used, and `FairnessError` for a name with two meanings.
+"""
 
 from __future__ import annotations
 

@@ -108,6 +108,8 @@ class Messages(ApiClient):
         """Return the response in a message.
 
         Raises:
+            RequestFailed: the message has neither text nor tool calls, and is neither a refusal nor cut off; or it was
+                broken off.
             Exception: one of `MALFORMED`; the response is not a message.
         """
         parts, reason, usage = message["content"], message.get("stop_reason"), message.get("usage")
@@ -271,6 +273,7 @@ class MessageBatches(Messages, ApiBatches):
 
 
 def _listed(batch: Json) -> tuple[str, float, tuple[int, bool]]:
+    """Return a batch's id, its date, its number of requests, and whether it has ended."""
     size = sum(int(batch["request_counts"][name]) for name in ("processing", *SETTLED))
     created = datetime.fromisoformat(batch["created_at"]).timestamp()
     return api_client.id_of(batch["id"]), created, (size, batch["processing_status"] == "ended")

@@ -114,6 +114,7 @@ class ApiClient(ABC):
         """Send a request, and return the response; `query` is added to that of the server's address.
 
         Raises:
+            StatusError: the status is not a success.
             httpx.HTTPError: no complete response arrived.
         """
         if body is not None:

@@ -200,7 +200,12 @@ class Chat(ApiClient):
             raise RequestFailed(self._no_echo or message) from error
 
     async def embeddings(self, texts: Sequence[str]) -> list[Response | FairnessError]:
-        """Return the embedding of each text, or its error; the texts are sent in one request."""
+        """Return the embedding of each text, or its error; the texts are sent in one request.
+
+        Raises:
+            RequestFailed: the request got no response, or a response over the size limit.
+            TargetError: no request can be answered: the key is rejected or the model is unknown.
+        """
         with self._translated_errors():
             body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
             response = await self._post("embeddings", body)
@@ -230,6 +235,7 @@ class Chat(ApiClient):
         compatible server leaves out a field. The client gets the complete address, because it then needs less time.
 
         Raises:
+            StatusError: the status is not a success.
             httpx.HTTPError: no complete response arrived.
         """
         for root in (roots := self._roots):
@@ -279,6 +285,8 @@ class Chat(ApiClient):
         """Return the response in a chat completion.
 
         Raises:
+            RequestFailed: the completion has neither text, a refusal nor tool calls, and was neither filtered nor cut
+                off; or the server broke it off.
             Exception: one of `MALFORMED`; the response is not a chat completion.
         """
         error = completion.get("error")
@@ -560,4 +568,5 @@ class ChatBatches(Chat, ApiBatches):
 
 
 def _listed(batch: Json) -> tuple[str, float, Json]:
+    """Return a batch's id, its date, and our token in its metadata."""
     return id_of(batch["id"]), float(batch["created_at"]), (batch.get("metadata") or {}).get(TOKEN)

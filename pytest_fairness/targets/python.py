@@ -221,6 +221,7 @@ def _path_advice(answer: Any) -> str:
 
 
 def takes_messages(function: Application) -> bool:
+    """Return whether the name or annotation of an application's first parameter stands for a list of messages."""
     first = next(iter(_parameters(function).values()), None)
     annotation = "" if first is None or first.annotation is first.empty else first.annotation
     return first is not None and (first.name == "messages" or _LIST.match(_annotation_text(annotation)) is not None)

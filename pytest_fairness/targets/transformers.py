@@ -251,6 +251,7 @@ class LanguageModel(LoadedModel):
         return found
 
     def _tokenized(self, request: Request) -> tuple[list[int], int, list[str]]:
+        """Return the ids of all tokens, the number of tokens before the continuation, and the continuation's tokens."""
         text = request.prompt + (request.continuation or "")
         encoded = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         spans = encoded["offset_mapping"]

@@ -116,6 +116,7 @@ class LoadedModel:
 
     @contextmanager
     def _memory_errors(self) -> Iterator[None]:
+        """Convert torch's out-of-memory errors into `OutOfMemory`, and free the memory."""
         try:
             yield
         except (RuntimeError, MemoryError) as error:

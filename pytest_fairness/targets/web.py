@@ -278,6 +278,11 @@ class Headers:
         return bool(self._written)
 
     def filled(self, references: References) -> dict[str, str]:
+        """Return the headers with the values of environment variables.
+
+        Raises:
+            TargetError: a variable is not set, or a header has characters that cannot be sent.
+        """
         headers = {name: references.filled(value, self._setting) for name, value in self._written}
         for name, value in headers.items():
             if not (value.isascii() and value.isprintable()):
