@@ -186,11 +186,21 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
     def explanation(self, item: ListItem[SettingsT], measurement: Measurement) -> Explanation:
         """Return the mean of each attribute value, and the most disadvantaged value if there is one."""
-        worst = measurement.details.get("worst")
-        return Explanation.of(
-            names=[f"{worst['value']} (p = {worst['p_value']:.2g})"] if worst else (),
-            contributions={value: part["mean"] for value, part in measurement.details[self.quantity].items()},
+        worst, floor = measurement.details.get("worst"), measurement.details.get("noise_floor")
+        means = {value: part["mean"] for value, part in measurement.details[self.quantity].items()}
+        (low, least), (high, most) = (choose((mean, value) for value, mean in means.items()) for choose in (min, max))
+        phrase = self.phrase.format(
+            value=measurement.value,
+            unit=self.info.unit,
+            name=self.info.name.upper(),
+            measure=getattr(item.settings, "similarity", ""),
+            least=least,
+            low=low,
+            most=most,
+            high=high,
+            noise="" if floor is None else f"; noise floor {floor['mean']:.2f}",
         )
+        return Explanation.of(phrase, [f"{worst['value']} (p = {worst['p_value']:.2g})"] if worst else (), means)
 
     def finding(self, result: ItemResult) -> Finding:
         """Return the finding that names the most disadvantaged attribute value; see `Audit.finding`."""
@@ -469,14 +479,3 @@ def indirect_lists(lists: Sequence[RecommendedList], values: Sequence[str]) -> d
         if each.indirect and each.value in counts:
             counts[each.value] += 1
     return counts if any(counts.values()) else {}
-
-
-def similarity_phrase(details: Mapping[str, Json]) -> str:
-    """Return a phrase with the attribute values of lowest and of highest similarity, and the noise floor."""
-    (lowest, low), (highest, high) = list_tables.extreme_means(details["similarity"])
-    floor = details["noise_floor"]
-    noise = "" if floor is None else f"; noise floor {floor['mean']:.2f}"
-    return (
-        f"{details['measure']} similarity to neutral lists: {lowest} {low:.2f} (lowest), {highest} {high:.2f} "
-        f"(highest){noise}"
-    )

@@ -14,12 +14,12 @@ from pydantic import Field
 from pytest_fairness.audits import list_audit
 from pytest_fairness.audits.info import AuditInfo, Direction, cohens_d, cohens_f, cohens_h
 from pytest_fairness.audits.list_audit import FAIRLLM, ListItem, SimilaritySettings, ValueGapAudit
-from pytest_fairness.audits.list_tables import NEUTRAL, Lists, Matrix, count, extreme_means, relevant_items
+from pytest_fairness.audits.list_tables import NEUTRAL, Lists, Matrix, count, relevant_items
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable, ProbeError
 from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.probes.recommendation import RecommendationProbe
-from pytest_fairness.records import MISSING, REFUSALS, Answers, Explanation, Json, Measurement, Status
+from pytest_fairness.records import MISSING, REFUSALS, Answers, Json, Status
 from pytest_fairness.stats import intervals, ranked_lists
 from pytest_fairness.stats.gaps import evenness, value_range, value_sd
 from pytest_fairness.stats.resampling import Floats
@@ -46,6 +46,10 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
     version = 4
     quantity = "similarity"
     harmed = "lowest"
+    phrase = (
+        "{name} {value:.3g} ({measure} similarity to neutral lists: {least} {low:.2f} (lowest), {most} {high:.2f} "
+        "(highest){noise})"
+    )
 
     def items(self, probe: RecommendationProbe, settings: SettingsT) -> list[ListItem[SettingsT]]:
         """Return one item for each attribute.
@@ -84,13 +88,6 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
         return list_audit.similarity_to_neutral(
             item.probe, item.settings, answers, attribute, list_audit.values_of(item.probe, attribute)
         )
-
-    def explanation(self, item: ListItem[SettingsT], measurement: Measurement) -> Explanation:
-        """Return the value, and the lowest and highest similarity, as a phrase."""
-        phrase = (
-            f"{self.info.name.upper()} {measurement.value:.3g} ({list_audit.similarity_phrase(measurement.details)})"
-        )
-        return replace(super().explanation(item, measurement), phrase=phrase)
 
 
 class Snsr(_Sensitivity[SimilaritySettings]):
@@ -269,6 +266,7 @@ class Quality(ValueGapAudit[QualitySettings]):
     settings_model = QualitySettings
     quantity = "ndcg"
     harmed = "lowest"
+    phrase = "NDCG differs by {value:.3g} ({least} {low:.2f}, {most} {high:.2f})"
 
     def matrix(self, item: ListItem[QualitySettings], answers: Answers) -> Matrix:
         """Return the mean NDCG by entity and attribute value."""
@@ -337,12 +335,6 @@ class Quality(ValueGapAudit[QualitySettings]):
             },
         )
 
-    def explanation(self, item: ListItem[QualitySettings], measurement: Measurement) -> Explanation:
-        """Return the gap, and the lowest and highest mean NDCG, as a phrase."""
-        (least, low), (most, high) = extreme_means(measurement.details[self.quantity])
-        phrase = f"NDCG differs by {measurement.value:.3g} ({least} {low:.2f}, {most} {high:.2f})"
-        return replace(super().explanation(item, measurement), phrase=phrase)
-
 
 # Audit `shortfall`: gap between attribute values in the share of missing items.
 #
@@ -377,6 +369,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
     version = 6
     quantity = "share_missing"
     harmed = "highest"
+    phrase = "shares of missing list entries differ by {value:.3g} ({high:.0%} for {most}, {low:.0%} for {least})"
 
     def effect_basis(self, table: UnitTable) -> Sequence[float]:
         """Return the mean share of missing items of each value."""
@@ -445,13 +438,6 @@ class Shortfall(ValueGapAudit[AuditSettings]):
             },
         )
         return replace(matrix, least_error=intervals.least_difference_error(min(received[value] for value in values)))
-
-    def explanation(self, item: ListItem[AuditSettings], measurement: Measurement) -> Explanation:
-        """Return the gap, and the largest and smallest share of missing items, as a phrase."""
-        (least, low), (most, high) = extreme_means(measurement.details[self.quantity])
-        shares = f"{high:.0%} for {most}, {low:.0%} for {least}"
-        phrase = f"shares of missing list entries differ by {measurement.value:.3g} ({shares})"
-        return replace(super().explanation(item, measurement), phrase=phrase)
 
 
 def _count_indirect_lists(probe: RecommendationProbe, answers: Answers, values: Sequence[str]) -> dict[str, int]:

@@ -270,17 +270,6 @@ def _mean_and_interval(numbers: Floats) -> tuple[float, tuple[float, float]]:
     return mean, intervals.interval(mean, mean_error(numbers), degrees_of_freedom=len(numbers) - 1)
 
 
-def extreme_means(values: Mapping[str, Json]) -> tuple[tuple[str, float], tuple[str, float]]:
-    """Return the attribute value with the lowest mean and the value with the highest mean, each with its mean.
-
-    Args:
-        values: details of each attribute value; each has a `mean`.
-    """
-    means = sorted((summary["mean"], name) for name, summary in values.items())
-    (low, lowest), (high, highest) = means[0], means[-1]
-    return (lowest, low), (highest, high)
-
-
 def only_in_lists_of(value: str, result: ItemResult) -> str:
     """Return a sentence that names the items that are in an example list for `value`, but in no neutral example list.
 

@@ -132,15 +132,16 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return lambda text: sum(weights.get(word, 0.0) for word in sorted({*anonymize.words(text)}))
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
-        """Return two lists for the finding: the words most typical of the marked group, and of the unmarked group.
+        """Return two lists for the finding: the words most typical of the marked group, and of the other one.
 
         Function words are left out, unless there are no other words.
         """
-        weights = {} if result.measurement is None else info.strongest(self.word_weights(result.measurement))
-        content_words = language_of(result.measurement.details if result.measurement else {}).content_words(weights)
+        words = {word.name: word.group for word in result.explanation.words}
+        content_words = language_of(result.measurement.details if result.measurement else {}).content_words(words)
+        marked = next(iter(result.measurement.n if result.measurement else ()), None)
         return (
-            info.plain_words(word for word in content_words if weights[word] > 0),
-            info.plain_words(word for word in content_words if weights[word] < 0),
+            info.plain_words(word for word in content_words if words[word] == marked),
+            info.plain_words(word for word in content_words if words[word] != marked),
         )
 
     def finding(self, result: ItemResult) -> Finding:

@@ -32,8 +32,6 @@ from pytest_fairness.audits.info import (
     Direction,
     cohens_d_of_error,
     cohens_h_of_shares,
-    details_of,
-    plain_words,
 )
 from pytest_fairness.audits.rules import GrownWords
 from pytest_fairness.audits.terms import Terms
@@ -71,7 +69,6 @@ from pytest_fairness.records import (
     Contributor,
     Evidence,
     Explanation,
-    ItemResult,
     Json,
     Measurement,
 )
@@ -208,25 +205,10 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         """Return each word's z-score (log-odds ratio divided by its standard deviation)."""
         return {word["word"]: word["z"] for word in measurement.details["words"]}
 
-    def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
-        """Return the words of the marked and of the unmarked group that grew or, if no word grew, are significant.
-
-        Function words are left out, unless there are no other words.
-        """
-        words = {word["word"]: word["side"] for word in _grown_or_significant(details_of(result))}
-        content_words = documents.language_of(details_of(result)).content_words(words)
-        by_side = {side: plain_words(word for word in content_words if words[word] == side) for side in SIDES}
-        return by_side["marked"], by_side["unmarked"]
-
 
 def _content_first(words: Iterable[str], item: TextItem[MarkedWordsSettings]) -> list[str]:
     language = documents.language_of(documents.language_details(item.probe))
     return sorted(words, key=language.is_function_word)
-
-
-def _grown_or_significant(details: Mapping[str, Json]) -> list[Mapping[str, Json]]:
-    """Return the words that grew since the baseline or, if no word grew, the significant words."""
-    return details.get("grown") or [word for word in details.get("words", ()) if word["significant"]]
 
 
 def _describe_growth(details: Mapping[str, Json]) -> str:

@@ -19,7 +19,6 @@ from pytest_fairness.records import (
     ItemResult,
     Json,
     Listing,
-    Quote,
     RowsWithoutGroup,
     target_name,
     without_nonfinite,
@@ -222,22 +221,9 @@ def explanation_of(item: Item) -> Explanation:
             + (f" (baseline: “{part['before']}”)" if part.get("before") is not None else "")
             for part in changed or mappings_in(details.get("sentences"))
         ],
-        examples=[_quote(example, place) for place, example in enumerate(mappings_in(details.get("examples")))],
         placebo="" if not placebo else number(placebo["value"]) if "value" in placebo else "unknown",
         served=str(details.get("served_model") or ""),
         served_change=str(details.get("served_model_changed") or ""),
-    )
-
-
-def _quote(example: Mapping[str, Json], place: int) -> Quote:
-    """Return an example of a report document of an earlier version, of which any field may be missing."""
-    known = {name: example[name] for name in ("text", "status", "before", "prompt", "trial") if name in example}
-    labels = example.get("labels")
-    return Quote(
-        **{"text": None, **known},
-        group=str(example.get("group", "example")),
-        set=example.get("set", -place),
-        labels=labels if isinstance(labels, Mapping) else {},
     )
 
 

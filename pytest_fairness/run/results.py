@@ -153,11 +153,13 @@ def _result(
         effect=effect,
     )
     change = compared.comparison
+    told = explanation_of(result.to_json())
+    with_numbers = {part.name: part for own in told.lists for part in own.parts}
     explanation = replace(
-        explanation_of(result.to_json()),
+        told,
         phrase=measurement.explanation.phrase,
         change="" if change is None else change_text(item.audit, change),
-        contributors=item.audit.contributors(measurement, change),
+        contributors=[with_numbers.get(part.name, part) for part in item.audit.contributors(measurement, change)],
         contributions=measurement.explanation.contributions,
         examples=() if verdict.name.outcome == "passed" else examples(measured, compared.answers),
     )

@@ -118,12 +118,13 @@ def result(
 
 def explained(found: ItemResult, **more: Any) -> ItemResult:
     """Return the result with what its details say, and with these further fields of its explanation."""
-    return replace(found, explanation=replace(explanation_of(found.to_json()), **more))
+    known = {"examples": found.explanation.examples, **more}
+    return replace(found, explanation=replace(explanation_of(found.to_json()), **known))
 
 
 def with_finding(found: ItemResult) -> ItemResult:
     """Return the result with its audit's finding."""
-    return explained(found, finding=AUDITS[found.audit].finding(found))
+    return explained(found, finding=AUDITS[found.audit].finding(explained(found)))
 
 
 def report(*results: ItemResult, **requests: int) -> dict[str, Json]:

@@ -15,7 +15,7 @@ from pytest_fairness.audits import registry
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable, ProbeError
 from pytest_fairness.probes import shared_keys
-from pytest_fairness.records import Answer, Measurement, Pair, Status, Verdict
+from pytest_fairness.records import Answer, Evidence, Measurement, Pair, Status, Verdict
 from pytest_fairness.stats import gaps
 from pytest_fairness.stats.ranked_lists import similarities
 from tests.support.listeners import RELIGIONS, K, item, probe, run
@@ -64,7 +64,9 @@ def test_of_equally_sure_pairs_the_one_that_differs_most_is_named() -> None:
         Pair(groups, "", value, (value - 0.02, value + 0.02), 1e-6)
         for groups, value in ((("a Jew", "a Hindu"), 0.1), (("a Jew", "a Muslim"), -0.3))
     )
-    found = replace(measured, value=0.3, interval=(0.28, 0.32), standard_error=0.01, pairs=(near, far), details={})
+    found = replace(
+        measured, value=0.3, interval=(0.28, 0.32), standard_error=0.01, pairs=(near, far), evidence=Evidence()
+    )
     assert audit.rule.judge_value(audit, about, found, 0.05, 0.05).pair == far
 
 
