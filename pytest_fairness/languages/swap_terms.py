@@ -146,7 +146,7 @@ class SwapTerms:
 
     @classmethod
     def of_rows(cls, groups: Sequence[str], rows: Iterable[Sequence[str]], code: str = "en") -> SwapTerms:
-        """Return the list of terms that a user gives."""
+        """Return the list of terms that a user gives, or raise `SwapTermsError` for rows that are not pairs."""
         if len(groups) < 2 or len(set(groups)) < len(groups):
             raise SwapTermsError(f"A swap needs two or more different groups, not {', '.join(groups) or 'none'}.")
         checked: list[tuple[str, ...]] = []
@@ -176,7 +176,7 @@ class SwapTerms:
 
     @classmethod
     def built_in(cls, name: str, code: str) -> SwapTerms:
-        """Return a built-in list: `gender` of English, German, French or Spanish."""
+        """Return the list `gender` of English, German, French or Spanish, or raise `LookupError`."""
         if name == GENDER and code in BUILT_IN:
             return cls(BUILT_IN[code], (), code, name)
         raise LookupError(f"There is no built-in list '{name}' for the language '{code}'.")

@@ -417,7 +417,7 @@ def file_digest(file: Path, target: str) -> str:
 
 
 def sha256(file: Path) -> str:
-    """Return the SHA-256 of a file in hex digits, cached until its size, times or inode change."""
+    """Return the SHA-256 of a file in hex digits, cached until its size, times or inode change, or raise `OSError`."""
     file = file.absolute()
     places = (file.parent / CACHE_NAME, platformdirs.user_cache_path("pytest-fairness") / CACHE_NAME)
     state = _state(file.stat())
