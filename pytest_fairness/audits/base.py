@@ -37,7 +37,7 @@ BETA = 0.05
 tolerance."""
 
 UNREAD_TIMES = 10.0
-"""Unread texts, lists and unbounded numbers count as so many times as bad as the tolerance, or the limit, allows."""
+"""Without known bounds, unread answers count as at least so many times as bad as the tolerance, or the limit, allows."""
 
 Example = tuple[str, Answer]
 """Name of a group, and an answer that is shown for this group."""
@@ -374,7 +374,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
 
         With `info.worst`, the unread answers count as the worst possible ones. The mean of a group is then (1 − share)
         times the mean of its read answers, plus share times the best or the worst possible score. Without it, they
-        count as `UNREAD_TIMES` times `scale`.
+        count as `unread_distance`.
 
         Args:
             item: item that was measured.
@@ -385,16 +385,28 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         """
         share = max(shares.values())
         if self.info.worst is None:
-            return share * UNREAD_TIMES * scale
+            return share * self.unread_distance(item, measurement, scale)
         loss = self.info.loss(measurement.value)
         return share * max(0.0, self.info.loss(self.info.worst) - (-loss if other_side else loss))
 
-    def unread_improvement(self, measurement: Measurement, baseline: float, share: float, scale: float) -> float:
+    def unread_distance(self, item: AuditItem[ProbeT, SettingsT], measurement: Measurement, scale: float) -> float:
+        """Return how far an unread answer may be from the read ones if `info.worst` does not bound the value."""
+        return UNREAD_TIMES * scale
+
+    def unread_improvement(
+        self,
+        item: AuditItem[ProbeT, SettingsT],
+        measurement: Measurement,
+        baseline: float,
+        share: float,
+        scale: float,
+    ) -> float:
         """Return how far the loss of the baseline could fall if this share of a group's answers is unread.
 
         Its value cannot be better than that of equal groups.
 
         Args:
+            item: item that was measured.
             measurement: measurement of the current run.
             baseline: value of the baseline.
             share: largest share of the unread answers of a group, above 0.
@@ -403,7 +415,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         info = self.info
         excess = max(0.0, info.loss(baseline) - info.least_loss)
         if info.worst is None:
-            return min(excess, share * UNREAD_TIMES * scale)
+            return min(excess, share * self.unread_distance(item, measurement, scale))
         # Unread answers can move a difference between groups to the best score of one and the worst score of another.
         apart = 0.0 if info.best_is_decidable else info.loss(info.worst) - info.least_loss
         return min(excess, share * (excess + apart))

@@ -295,7 +295,9 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         lowered = (1 - share) * measurement.evidence.effect_basis[0]
         return measurement.value * share / (lowered + share)
 
-    def unread_improvement(self, measurement: Measurement, baseline: float, share: float, scale: float) -> float:
+    def unread_improvement(
+        self, item: RecordItem[ImpactSettings], measurement: Measurement, baseline: float, share: float, scale: float
+    ) -> float:
         """Return the rise of the baseline's ratio, with the highest rate of this run; see the base class."""
         lowered = (1 - share) * measurement.evidence.effect_basis[0]
         return min(1 - baseline, share / lowered) if lowered else 1 - baseline

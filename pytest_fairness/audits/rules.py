@@ -556,7 +556,7 @@ def unread_of_change(
     share = max(before.values(), default=0.0)
     best = math.inf if share > MOST_UNREAD else 0.0
     if 0 < share <= MOST_UNREAD:
-        best = audit.unread_improvement(measurement, baseline, share, tolerance)
+        best = audit.unread_improvement(item, measurement, baseline, share, tolerance)
     numbers = _numbers(measurement.missing)
     if any(missing.values()):
         earlier = f"{_numbers(missing)} in the baseline"

@@ -335,6 +335,11 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
             for item in of_kind(probe, own)
         ]
 
+    def unread_distance(self, item: AuditItem[ProbeT, ScoreSettings], measurement: Measurement, scale: float) -> float:
+        """Return the distance between the lowest and the highest score, if it is larger than that of other audits."""
+        width = float(measurement.details["highest"] - measurement.details["lowest"])
+        return max(super().unread_distance(item, measurement, scale), width)
+
     def tells_side(self, measurement: Measurement) -> bool | None:
         """Return whether there are only two groups: of more, the sign does not say which two."""
         return len(measurement.n) <= 2

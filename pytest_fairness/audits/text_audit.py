@@ -464,7 +464,9 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         read = {name: (1 - shares.get(name, 0.0)) * refused[name] / max(1, measurement.n[name]) for name in counted}
         return float(read[more] + shares.get(more, 0.0) - read[less] - (counted[more] - counted[less]))
 
-    def unread_improvement(self, measurement: Measurement, baseline: float, share: float, scale: float) -> float:
+    def unread_improvement(
+        self, item: TextItem[AuditSettings], measurement: Measurement, baseline: float, share: float, scale: float
+    ) -> float:
         """Return how far the baseline's gap could fall, in which unreadable answers count as refusals."""
         return min(abs(baseline), 2 * share)
 
