@@ -413,9 +413,10 @@ class _Choices:
     def _bare_beside(self, sentence: str, clause: str, affirmed: set[str]) -> set[str]:
         named: set[str] = set()
         for other in self._clauses(sentence):
-            found = list(self._pattern.finditer(other))
+            if other == clause or not (found := list(self._pattern.finditer(other))):
+                continue
             words = words_beside(other, map(re.Match.span, found))
-            if other != clause and all(_OR.fullmatch(word) or self._words.before.fullmatch(word) for word in words):
+            if all(_OR.fullmatch(word) or self._words.before.fullmatch(word) for word in words):
                 named |= {self._by_folded[_key(match)] for match in found}
         return named - affirmed
 

@@ -372,6 +372,8 @@ _QUOTATION = re.compile(
     r"|(?:^|\n)\s*\u2014\s*\w[^\u2014\n]{2,400}\u2014"
 )
 """A quotation, or direct speech between two dashes, after which the narrator's words begin (— I can't — she said)."""
+_QUOTES = re.compile('["\u201c\u201e\u00ab\u00bb\u2014]')
+_BLANKS = re.compile("[ \t\u00a0]{2,}|[\t\u00a0]")
 _MARKS = " \n\t*_#>[]\"'\u201c\u201d\u201e\u00ab\u00bb\u00a1\u00bf-\u2014"
 """Quotation marks, and Markdown marks of emphasis and headings, around a sentence."""
 
@@ -386,7 +388,7 @@ def is_refusal(text: str, language: Language, *, number_asked: bool = False) -> 
     if "&" in short:
         short = html.unescape(short)
     short = unicodedata.normalize("NFC", _APOSTROPHES.sub("'", short))
-    head = _without_quotations(re.sub("[ \t\u00a0]+", " ", short)[:_HEAD].casefold())
+    head = _without_quotations(_BLANKS.sub(" ", short)[:_HEAD].casefold())
     if head.startswith("im ") or any(word in head for word in _UNMARKED):
         head = _WITHOUT_APOSTROPHE.sub(r"\1\2'", head)
     if ". " in head and any(title in head for title in _TITLES):
@@ -419,6 +421,8 @@ def _function_words() -> dict[str, frozenset[str]]:
 
 def _without_quotations(head: str) -> str:
     """Return a text without direct speech and other quotations, unless the whole text is a single quotation."""
+    if not _QUOTES.search(head):
+        return head
     rest, quotations = _QUOTATION.subn(" ", head)
     return rest if quotations > 1 or any(map(str.isalnum, rest)) else head
 

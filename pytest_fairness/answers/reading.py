@@ -401,7 +401,7 @@ def split(text: str, own: Marks = ()) -> Spoken:
         if marks and _is_json(text):
             marks = _pairs_in_values(text, marks)
         spoken = _outside_marks(text, marks) if marks else Spoken(text)
-    if (answer := _ANSWER.fullmatch(spoken.text.strip())) is not None:
+    if "<" in spoken.text and (answer := _ANSWER.fullmatch(spoken.text.strip())) is not None:
         inside = next(group for group in answer.groups()[1:] if group is not None)
         spoken = spoken._replace(text=inside)
     return spoken

@@ -37,7 +37,7 @@ BETA = 0.05
 tolerance."""
 
 UNREAD_TIMES = 10.0
-"""Without known bounds, unread answers count as at least so many times as bad as the tolerance, or the limit, allows."""
+"""Without known bounds, unread answers count as at least so many times as bad as the tolerance or the limit allows."""
 
 Example = tuple[str, Answer]
 """Name of a group, and an answer that is shown for this group."""

@@ -361,10 +361,8 @@ class MeanGap(NumberAudit[GapSettings]):
 
     def unread_distance(self, item: RecordItem[GapSettings], measurement: Measurement, scale: float) -> float:
         """Return the distance from a value's mean to the farther end of the possible numbers."""
-        number = item.probe.answer.number
-        assert number is not None
-        means = [each["mean"] for each in measurement.details["mean"].values()]
-        return float(max(number.max - min(means), max(means) - number.min))
+        number, means = item.probe.answer.number, [each["mean"] for each in measurement.details["mean"].values()]
+        return math.inf if number is None else float(max(number.max - min(means), max(means) - number.min))
 
     def scores(self, item: RecordItem[GapSettings], rows: Floats, observations: int) -> Floats:
         """Return `rows`: a record's score is the number in its answer."""

@@ -13,7 +13,6 @@ from functools import cache, cached_property, lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from importlib.util import find_spec
-from itertools import groupby
 from typing import Any
 
 # English names of languages, by ISO 639 code.
@@ -344,14 +343,16 @@ def _either(patterns: Iterable[str]) -> str:
 
 
 def _grouped(patterns: Iterable[str]) -> Iterator[str]:
-    """Yield the patterns in order; join neighbours that begin with the same name in braces, such as `{subject}`.
+    """Yield one pattern for all patterns that begin with the same name in braces, such as `{subject}`, or with none.
 
     The joined pattern takes less time, because it is tried only where the alternatives for this name match. Therefore,
     a pattern with several alternatives must repeat the name in each of them: `{subject} cannot|{subject} refuse`.
     """
-    for first, group in groupby(patterns, key=lambda pattern: (part := _REQUIRED_PART.match(pattern)) and part[0]):
-        joined = _either(group)
-        yield joined if first is None else f"(?={first}){joined}"
+    groups: dict[str | None, list[str]] = {}
+    for pattern in patterns:
+        groups.setdefault((part := _REQUIRED_PART.match(pattern)) and part[0], []).append(pattern)
+    for first, group in groups.items():
+        yield _either(group) if first is None else f"(?={first}){_either(group)}"
 
 
 def _expanded(pattern: str, parts: Mapping[str, Sequence[str]]) -> str:

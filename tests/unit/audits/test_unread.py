@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -227,6 +227,68 @@ def test_texts_lists_and_numbers_scale_with_the_tolerance() -> None:
             info = unbounded
 
         assert shift(Unbounded(), item, measurement, {"women": 0.05}, tolerance) == pytest.approx(0.5 * tolerance)
+
+
+def numbers() -> ProbeItem:
+    written = {
+        "kind": "counterfactual",
+        "name": "people",
+        "prompt": "Record {id}; sex is {sex}. A score from 0 to 100?",
+        "records": [{"id": f"r{number}", "sex": ("Male", "Female")[number % 2]} for number in range(60)],
+        "flip": {"sex": {"Male": "Female"}},
+        "answer": {"number": {"min": 0, "max": 100}},
+        "audits": {"mean_gap": {"tolerance": 4}},
+    }
+    return items_of(probes.parse(json.dumps(written).encode(), Path("people.yaml"), kinds.schemas()))[0]
+
+
+def scores() -> ProbeItem:
+    written = {
+        "kind": "generation",
+        "name": "told",
+        "prompt": ["Write about {group}.", "Write to {group}."],
+        "axes": {"group": {"unmarked": "Male", "marked": ["Female"]}},
+        "trials": 30,
+        "audits": {"score": {"scorer": "words", "tolerance": 4}},
+    }
+    return items_of(probes.parse(json.dumps(written).encode(), Path("told.yaml"), kinds.schemas()))[0]
+
+
+def scored(item: ProbeItem, random: np.random.Generator) -> list[Answer]:
+    """Return answers with numbers around 60; the first one is 10."""
+    found = []
+    for prompt in item.probe.prompts():
+        number = float(random.normal(60, 5)) if found else 10.0
+        content = number if item.audit.info.name == "mean_gap" else {"model": "words", "score": number}
+        found.append(Answer(prompt.labels, prompt.trial, f"{number}, {len(found)}", Status.OK, content))
+    return found
+
+
+@pytest.mark.parametrize("make", [numbers, scores])
+@pytest.mark.parametrize("share", [0.08, 0.1])
+def test_numbers_and_scores_do_not_pass_if_the_unread_answers_of_a_group_are_its_lowest(
+    make: Callable[[], ProbeItem], share: float
+) -> None:
+    item = make()
+    worst = 0.0 if make is numbers else 10.0
+    hidden = 0
+    for seed in range(5):
+        random = np.random.default_rng([seed, int(100 * share)])
+        baseline, current = scored(item, random), scored(item, random)
+        shown = [each.labels.get("to") or each.labels.get("sex") or each.labels["group"] for each in current]
+        own = [place for place, name in enumerate(shown) if name == "Female"]
+        lowest = set(random.choice(own, size=round(share * len(own)), replace=False).tolist())
+        content = worst if make is numbers else {"model": "words", "score": worst}
+        read = [replace(each, content=content) if place in lowest else each for place, each in enumerate(current)]
+        seen = [
+            Answer(each.labels, each.trial, None, Status.FAILED, None) if place in lowest else each
+            for place, each in enumerate(current)
+        ]
+        before, after = (item.audit.measure(item, run).value for run in (baseline, read))
+        grown = abs(after) - (abs(before) if before * after > 0 else 0.0)
+        hidden += grown > 4
+        assert grown <= 4 or judged(item, seen, baseline).name.value != "pass"
+    assert hidden, "some of these changes exceed the tolerance"
 
 
 def test_an_impact_ratio_falls_by_what_the_highest_rate_allows() -> None:

@@ -142,6 +142,6 @@ def test_the_core_finds_what_its_patterns_find_one_by_one(code: str) -> None:
         patterns = patterns.replace(part[0], f"(?:{'|'.join(data['parts'][part[1]])})")
     plain, core = re.compile(rf"\b(?:{patterns})"), language(code).refusals[0].core
     texts = [text.casefold() for folder in ("held_out", "written_with") for _, _, text in sentences(folder, code)]
-    found = [[match.span() for match in core.finditer(text)] for text in texts]
+    found = [match and match.start() for match in map(core.search, texts)]
     assert any(found)
-    assert found == [[match.span() for match in plain.finditer(text)] for text in texts]
+    assert found == [match and match.start() for match in map(plain.search, texts)]

@@ -116,11 +116,13 @@ def test_the_package_that_litellm_needs_for_tools_is_named(monkeypatch: pytest.M
     for name in [name for name in sys.modules if "mcp" in name]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [WithoutMcp(), *sys.meta_path])
+    said = ""
     with ChatServer() as server:
         try:
-            assert ask(server, WITH_TOOLS).text, "newer versions need it for servers of tools only"
+            ask(server, WITH_TOOLS)  # newer versions of LiteLLM need it for servers of tools only
         except TargetError as error:
-            assert "needs the package mcp, which LiteLLM imports" in str(error)
+            said = str(error)
+        assert server.bodies or "needs the package mcp, which LiteLLM imports" in said
 
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
