@@ -505,6 +505,12 @@ class Refusals(TwoGroupAudit[AuditSettings]):
             null_absolute_changes=np.abs(null),
             description=f"refusals were {shares_before[first]:.0%} for {first} and {shares_before[second]:.0%} for "
             f"{second}, and are now {shares[first]:.0%} and {shares[second]:.0%}",
+            details={
+                "moved": [
+                    {"value": f"refusals of {name}", "now": shares[name], "then": shares_before[name]}
+                    for name in shares
+                ]
+            },
         )
 
     def finding(self, result: ItemResult) -> Finding:

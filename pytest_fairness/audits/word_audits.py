@@ -186,7 +186,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
     def explanation(self, item: TextItem[MarkedWordsSettings], measurement: Measurement) -> Explanation:
         """Return the number of significant words, and these words with their z-scores; content words come first."""
         words = significant_words(measurement.details)
-        phrase = f"{measurement.value:.0f} significant {_word_or_words(measurement.value)}"
+        phrase = f"{measurement.value:.0f} {_word_or_words(measurement.value)} significant in this run alone"
         return Explanation.of(phrase, _content_first(words, item), words)
 
     def explanation_of_change(self, item: TextItem[MarkedWordsSettings], comparison: Comparison) -> Explanation:

@@ -18,8 +18,9 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration.planning import probe_item_of
 from pytest_fairness.pytest_integration.terminal import Message
 from pytest_fairness.records import Explanation, ItemResult, Json, VerdictName, target_name
-from pytest_fairness.reports.findings import ACCEPTABLE, finding, rebaseline_command
+from pytest_fairness.reports.findings import ACCEPTABLE, rebaseline_command
 from pytest_fairness.reports.formatting import printable
+from pytest_fairness.reports.view import ItemView
 from pytest_fairness.run import ProbeItem
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def inconclusive_findings(report: pytest.TestReport) -> str:
     """Return the findings of all inconclusive results on a report."""
     results = (ItemResult.from_plain(record["result"]) for record in records_on(report))
     return "; ".join(
-        finding(result.to_json(), result.method)
+        ItemView(result.to_json(), result.method).headline
         for result in results
         if result.verdict.name is VerdictName.INCONCLUSIVE
     )
@@ -239,7 +240,7 @@ def junit_properties(result: ItemResult, target: str | None) -> list[tuple[str, 
         "baseline": (item["baseline"] or {}).get("value"),
         "limit": item["limit"],
         "verdict": item["verdict"],
-        "finding": finding(item, result.method),
+        "finding": ItemView(item, result.method).headline,
         "reason": item["reason"],
         "target": target,
     }

@@ -41,8 +41,9 @@ from pytest_fairness.pytest_integration.planning import (
     uses_default_target,
 )
 from pytest_fairness.records import ItemResult, Json, VerdictName, current_id
-from pytest_fairness.reports.findings import failure_text, finding
 from pytest_fairness.reports.formatting import printable
+from pytest_fairness.reports.terminal_items import failure_text
+from pytest_fairness.reports.view import ItemView
 from pytest_fairness.run import (
     BaselineComparison,
     ItemMeasurement,
@@ -498,11 +499,11 @@ def _failure(session: AuditSession, result: ItemResult) -> Unfair | None:
     failing = ["failed", "inconclusive"] if "inconclusive" in session.run.settings.fail_on else ["failed"]
     if result.verdict.name.outcome not in failing:
         return None
-    document_item = result.to_json()
+    view = ItemView(result.to_json(), result.method)
     compared = result.verdict.name not in (VerdictName.NO_BASELINE, VerdictName.STALE_BASELINE)
     return (Biased if compared else Unfair)(
-        printable(finding(document_item, result.method)),
-        failure_text(document_item),
+        printable(view.headline),
+        failure_text(view),
         without_baseline=result.verdict.name is VerdictName.NO_BASELINE,
     )
 

@@ -185,6 +185,8 @@ class Explanation:
         contributors: words, groups, cases or records that contribute most to the value, or to its change if it got
             worse, the strongest first.
         contributions: a number for each part of the value (word, group or record), which baselines store.
+        rates: rates or means that the value compares, such as each group's share of refused answers; those of unit
+            `share` are shares of answers.
         lists: contributors with their numbers, by heading; reports show the first of each.
         words: words to highlight in the examples: those that contribute most; without a `group` if they are typical of
             no single group.
@@ -203,6 +205,7 @@ class Explanation:
     amount: str = ""
     contributors: Sequence[Contributor] = ()
     contributions: Mapping[str, float] = field(default_factory=dict)
+    rates: Sequence[Contributor] = ()
     lists: Sequence[Listing] = ()
     words: Sequence[Contributor] = ()
     notes: Sequence[str] = ()
@@ -223,6 +226,7 @@ class Explanation:
         return {
             **fields_of(self),
             "contributors": [fields_of(each) for each in self.contributors],
+            "rates": [fields_of(each) for each in self.rates],
             "lists": [{"title": own.title, "parts": [fields_of(each) for each in own.parts]} for own in self.lists],
             "words": [fields_of(each) for each in self.words],
             "notes": list(self.notes),
@@ -236,7 +240,7 @@ class Explanation:
         """Return the explanation from JSON data that `to_json` returned."""
         known = {
             **data,
-            **{name: tuple(Contributor(**each) for each in data[name]) for name in ("contributors", "words")},
+            **{name: tuple(Contributor(**each) for each in data[name]) for name in ("contributors", "rates", "words")},
             **{name: tuple(data[name]) for name in ("notes", "sentences")},
             "lists": tuple(map(Listing.from_json, data["lists"])),
             "examples": tuple(Quote(**each) for each in data["examples"]),

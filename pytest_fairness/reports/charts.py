@@ -16,7 +16,7 @@ from pytest_fairness.errors import FairnessError, joined
 from pytest_fairness.records import Json, VerdictName, without_nonfinite
 from pytest_fairness.reports import tables
 from pytest_fairness.reports.formatting import number
-from pytest_fairness.reports.report_items import KNOWN, Item, group_names, outcome, unit_of
+from pytest_fairness.reports.view import KNOWN, ItemView, group_names
 from pytest_fairness.resources import replace_file
 
 # Classes `Chart` and `Table`, and parts of Vega-Lite specifications that charts share.
@@ -237,18 +237,17 @@ MIN_RUNS = 2
 """Minimum number of runs with a value for which a trend is drawn."""
 
 
-def baseline_change(item: Item, method: Mapping[str, Json]) -> Chart | None:
+def baseline_change(view: ItemView) -> Chart | None:
     """Return the chart of an item's value and baseline; `None` if the item has no value.
 
-    Args:
-        item: item of the report document.
-        method: description of the item's audit in the report document; without a description, no tolerance is shown.
+    Without a description of the item's audit, no tolerance is shown.
     """
+    item = view.item
     value, ends, limit = as_float(item["value"]), interval_of(item["interval"]), as_float(item["limit"])
     if value is None:
         return None
     baseline = as_float((item["baseline"] or {}).get("value"))
-    allowed = None if baseline is None else _allowed(item, method, baseline)
+    allowed = None if baseline is None else _allowed(view, baseline)
     table: list[list[Json]] = [] if baseline is None else [["baseline", baseline, None, None]]
     table.append(["current", value, *(ends or (None, None))])
     numbers = [cell for _, *cells in table for cell in cells if cell is not None]
@@ -265,26 +264,26 @@ def baseline_change(item: Item, method: Mapping[str, Json]) -> Chart | None:
         words += "" if at_least is None else f" from {number(at_least)}"
         words += "" if at_most is None else f" up to {number(at_most)}"
         band = (domain[0] if at_least is None else at_least, domain[1] if at_most is None else at_most)
-    colour, shape = MARKS[outcome(item)]
+    colour, shape = MARKS[view.outcome]
     looks = {"baseline": {"colour": QUIET, "shape": "square"}, "current": {"colour": colour, "shape": shape}}
     rows = [_point(name, mean, (low, high)) | looks[name] for name, mean, low, high in table]
     lines = [] if limit is None else [(limit, "limit")]
-    unit = unit_of(item, method)
+    unit = view.unit
     title = "Current value" if baseline is None else "Current value and baseline"
     title += f"{f' ({unit})' if unit else ''}{'' if allowed is None else '; shaded: within tolerance'}"
     spec = {**SMALL, **intervals(rows, None, domain=domain, band=band, lines=lines)}
     return Chart(title, f"{words}.", Table(("", "value", "from", "to"), table), spec)
 
 
-def _allowed(item: Item, method: Mapping[str, Json], baseline: float) -> tuple[float | None, float | None] | None:
+def _allowed(view: ItemView, baseline: float) -> tuple[float | None, float | None] | None:
     """Return the lowest and the highest value within the tolerance; `None` for a side on which any value is allowed.
 
     The whole result is `None` if there is no tolerance, or if the audit's change is not the difference of two values.
     """
-    tolerance = as_float(item["tolerance"])
-    if not method.get("tolerance_of_value") or tolerance is None:
+    tolerance = as_float(view.item["tolerance"])
+    if not view.method.get("tolerance_of_value") or tolerance is None:
         return None
-    match method.get("better"):
+    match view.method.get("better"):
         case "lower":
             return None, baseline + tolerance
         case "higher":
@@ -359,7 +358,7 @@ def _point(name: str, mean: float, ends: tuple[float | None, float | None] | Non
 
 # Details of an item as tables, and the drawings of these tables; see `audits.info.Drawing`.
 
-SHOWN_ELSEWHERE = ("examples", "intersections", "placebo", "suggestions")
+SHOWN_ELSEWHERE = ("examples", "intersections", "placebo")
 """Details that reports show without a table."""
 COUNT_COLOURS = (FIRST, SECOND, SECOND, QUIET, QUIET, LINE, LINE)
 """Colours of the parts of a bar, in the order of the drawing's columns."""
@@ -367,22 +366,17 @@ CLOSE = 0.25
 """Numbers above 1 whose range is a smaller share of the largest number get an axis that does not begin at 0."""
 
 
-def detail_charts(item: Item, method: Mapping[str, Json]) -> tuple[list[Chart], dict[str, Json]]:
-    """Return the charts of an item's details, and the details that no chart shows.
-
-    Args:
-        item: item of the report document.
-        method: description of the item's audit in the report document, which names the drawings of its details.
-    """
-    named = method.get("charts", {})
-    details = {name: detail for name, detail in item["details"].items() if name not in SHOWN_ELSEWHERE}
+def detail_charts(view: ItemView) -> tuple[list[Chart], dict[str, Json]]:
+    """Return the charts of an item's details, whose drawings its audit names, and the details without a chart."""
+    named = view.method.get("charts", {})
+    details = {name: detail for name, detail in view.item["details"].items() if name not in SHOWN_ELSEWHERE}
     drawn: list[Chart] = []
     rest: dict[str, Json] = {}
     for name in dict.fromkeys([*(name for name in named if name in details), *details]):
         drawing = DRAWINGS.get(named.get(name, name))
         if drawing is None and _are_means(details[name]):
             drawing = Drawing(kind="intervals", title=f"{name.replace('_', ' ').capitalize()}, by name")
-        chart = drawing and _chart(item, method, name, drawing)
+        chart = drawing and _chart(view, name, drawing)
         if chart:
             drawn.append(chart)
         else:
@@ -415,11 +409,12 @@ def _are_means(detail: Json) -> bool:
     return bool(rows) and all(as_float(row.get("mean")) is not None for row in rows)
 
 
-def _chart(item: Item, method: Mapping[str, Json], detail: str, drawing: Drawing) -> Chart | None:
+def _chart(view: ItemView, detail: str, drawing: Drawing) -> Chart | None:
     """Return the chart of a detail; `None` if the detail has other content than its drawing needs."""
+    item = view.item
     rows = rows_of(item["details"][detail])
     if drawing.kind == "lines":
-        return _quantiles(item, method, drawing, item["details"][detail])
+        return _quantiles(drawing, item["details"][detail], view.unit)
     groups = dict(zip(("marked", "unmarked"), group_names(item), strict=True))
     for row in rows:
         row |= {column: _with_arrow(row[column]) for column in drawing.changes if column in row}
@@ -510,7 +505,7 @@ def _counts(drawing: Drawing, rows: Sequence[Mapping[str, Json]], table: Table) 
     return Chart(drawing.title, f"Total: {', '.join(totals)}.", table, spec)
 
 
-def _quantiles(item: Item, method: Mapping[str, Json], drawing: Drawing, detail: Json) -> Chart | None:
+def _quantiles(drawing: Drawing, detail: Json, unit: str) -> Chart | None:
     """Return a chart with a line of quantiles for each name; `None` if the names do not all have equally many."""
     quantiles = {
         str(name): [as_float(value) for value in values]
@@ -533,7 +528,7 @@ def _quantiles(item: Item, method: Mapping[str, Json], drawing: Drawing, detail:
     ]
     colours = dict(zip(quantiles, [FIRST, SECOND, *[QUIET] * len(quantiles)], strict=False))
     x = {"type": "quantitative", "axis": {"title": drawing.value, "format": "%", "tickCount": 6}}
-    y = {"scale": {"zero": False}, "axis": {"title": unit_of(item, method) or "number", "tickCount": 5}}
+    y = {"scale": {"zero": False}, "axis": {"title": unit or "number", "tickCount": 5}}
     medians = ", ".join(f"{name} {number(values[len(values) // 2])}" for name, values in quantiles.items())
     table = Table(
         (drawing.value, *quantiles),

@@ -10,20 +10,18 @@ from pytest_fairness.baselines.entries import MOST_CONTRIBUTIONS, Entry
 from pytest_fairness.baselines.files import NOT_SET, changed_parts, changed_sampling
 from pytest_fairness.errors import counted
 from pytest_fairness.probes.identity_terms import PLACEBO, SwappedPrompts, listed_reasons
-from pytest_fairness.records import Json, VerdictName
+from pytest_fairness.records import Json
 from pytest_fairness.reports import markdown, tables
-from pytest_fairness.reports.document import explanation_of
-from pytest_fairness.reports.findings import finding
 from pytest_fairness.reports.formatting import cut, cut_ids, number, pad, printable, signed, text_table, width_of, wrap
 from pytest_fairness.reports.markdown import MAX_LENGTH, MarkdownText, escaped, escaped_html
 from pytest_fairness.reports.markdown import table as markdown_table
-from pytest_fairness.reports.report_items import WORDS, group_names, grown_words
+from pytest_fairness.reports.view import WORDS, group_names, subject_of, with_unit, words_that_grew, worse_by
 from pytest_fairness.stats.gaps import FALSE_NEGATIVES, FALSE_POSITIVES
 
 # Output of the command `diff`: changes of baselines as terminal text and as Markdown.
 
 HEADINGS = ("change", "old", "new", "worse by", "allowed", "item")
-DIFFERENCE_WORDS = {"rules": "other limits"}
+DIFFERENCE_WORDS = {"rules": "other limits", "same value": "no worse"}
 """Phrases for states of `ItemChange` whose names alone would be unclear."""
 SHOWN_ROWS = 50
 SHOWN_DETAILS = 10
@@ -117,11 +115,13 @@ def _name(change: ItemChange) -> str:
 
 
 def _cells(change: ItemChange) -> tuple[str, ...]:
-    old, new = (None if entry is None else entry.value for entry in (change.old, change.new))
+    old, new = (number(None if entry is None else entry.value) for entry in (change.old, change.new))
+    if _words_that_grew(change):
+        old = new = ""  # a number of significant words, which are other words
     return (
         DIFFERENCE_WORDS.get(change.state, change.state),
-        number(old),
-        number(new),
+        old,
+        new,
         _worse_by(change),
         number(change.tolerance),
         _name(change),
@@ -132,12 +132,14 @@ def _worse_by(change: ItemChange) -> str:
     if change.difference is None or change.state in ("renamed", "rules"):
         return ""
     width = change.half_width
-    grown = grown_words({"change": {"value": change.difference}, "details": _details_of(change)})
-    return (grown or signed(change.difference)) + ("" if width is None else f" ± {width:.2g}")
+    return (_words_that_grew(change) or signed(change.difference)) + ("" if width is None else f" ± {width:.2g}")
 
 
-def _details_of(change: ItemChange) -> Mapping[str, Json]:
-    return {} if change.comparison is None else change.comparison.details
+def _words_that_grew(change: ItemChange) -> str:
+    """Return `3 words grew` for an audit whose change is no difference of values; else an empty text."""
+    if change.comparison is None or change.info is None or change.info.tolerance_of_value:
+        return ""
+    return words_that_grew(change.comparison.value)
 
 
 def _details(change: ItemChange) -> Iterator[str]:
@@ -188,23 +190,15 @@ def _words(change: ItemChange) -> Iterator[str]:
 
 
 def _finding(change: ItemChange, entry: Entry) -> str:
-    """Return the finding of a changed item as one line, worded as in other reports; see `findings.finding`."""
-    shown = change.new is not None and change.state not in SAME_VALUE
-    item = {
-        "id": change.id,
-        "verdict": VerdictName.REGRESSION if change.state == "worse" else VerdictName.PASS,
-        "n": entry.n,
-        "missing": entry.missing,
-        "labels": entry.labels or {},
-        "value": entry.value,
-        "change": {"value": change.difference} if shown and change.difference is not None else None,
-        "limit": entry.limit,
-        "tolerance": change.tolerance,
-        "concerns": [],
-        "details": _details_of(change) if shown else {},
-    }
-    item["explanation"] = explanation_of(item).to_json()
-    return finding(item, {} if change.info is None else change.info.to_json())
+    """Return the groups of a changed item, its change and what is allowed, worded as in other reports."""
+    title, unit = ("", "") if change.info is None else (change.info.title, change.info.unit)
+    item = {"n": entry.n, "missing": entry.missing, "labels": entry.labels or {}}
+    if change.new is None or change.difference is None or change.state in SAME_VALUE:
+        text = with_unit(entry.value, unit) + ("" if entry.limit is None else f" (limit {number(entry.limit)})")
+    else:
+        allowed = "" if change.tolerance is None else f" (allowed {number(change.tolerance)})"
+        text = (_words_that_grew(change) or worse_by(change.difference, unit)) + allowed
+    return f"{subject_of(item, title or change.id)}: {text}"
 
 
 def _other_changes(old: Entry, new: Entry) -> Iterator[str]:

@@ -24,14 +24,16 @@ from pytest_fairness.records import (
     without_nonfinite,
 )
 from pytest_fairness.reports.charts import as_float
-from pytest_fairness.reports.findings import listed, suggestions
+from pytest_fairness.reports.findings import suggestions
 from pytest_fairness.reports.formatting import age, number
-from pytest_fairness.reports.report_items import (
+from pytest_fairness.reports.view import (
     Item,
-    answer_status,
     group_names,
+    listed,
     mappings_in,
+    status_in_words,
     unmarked_label,
+    words_that_grew,
 )
 
 # The report document (schema 1): the JSON structure from which all reports are made.
@@ -132,7 +134,7 @@ def _date(seconds: float) -> str:
 def _item(result: ItemResult) -> dict[str, Json]:
     item = result.to_json()
     if result.explanation.finding is not None and result.outcome == "failed":
-        item["details"]["suggestions"] = suggestions(item, result.explanation.finding, result.system)
+        item["suggestions"] = suggestions(item, result.explanation.finding, result.system)
     return item
 
 
@@ -212,8 +214,9 @@ def explanation_of(item: Item) -> Explanation:
     changed, placebo = mappings_in(details.get("changed_sentences")), details.get("placebo")
     return Explanation(
         unit=str(details.get("unit") or ""),
-        amount=f"{counted(int(item['change']['value']), 'word')} grew" if item["change"] and "grown" in details else "",
+        amount=words_that_grew(item["change"]["value"]) if item["change"] and "grown" in details else "",
         lists=lists,
+        rates=_rates(details),
         words=grown or significant or _strongest(bits) or _strongest(top) or _strongest(terms),
         notes=[*_odds_ratio(details), *_markers_of_cases(details), *_answers(item), *_paraphrases(details)],
         sentences=[
@@ -225,6 +228,22 @@ def explanation_of(item: Item) -> Explanation:
         served=str(details.get("served_model") or ""),
         served_change=str(details.get("served_model_changed") or ""),
     )
+
+
+def _rates(details: Mapping[str, Json]) -> list[Contributor]:
+    """Return the rates or means that the value compares, in this run and in the baseline.
+
+    A share of positive answers is named by the answer and by the value of the attribute: `'yes' as Male`.
+    """
+    unit = "share" if any(name in details for name in ("positive", "shares", "ratio")) else details.get("unit")
+    values, found = details.get("values"), list[Contributor]()
+    for rate in mappings_in(details.get("moved")):
+        name = rate.get("value", rate.get("name"))
+        if isinstance(values, list) and name in values and "positive" in details:
+            name = f"'{details['positive']}' as {name}"
+        if name is not None:
+            found.append(Contributor(str(name), "", as_float(rate.get("now")), as_float(rate.get("then")), unit or ""))
+    return found
 
 
 def _lists(words: Sequence[Contributor], titles: Mapping[str, str]) -> list[Listing]:
@@ -331,7 +350,7 @@ def _markers_of_cases(details: Mapping[str, Json]) -> list[str]:
 def _answers(item: Item) -> list[str]:
     """Return phrases with the number of refused, unreadable and missing answers by group: `refused: Black 3 of 20`."""
     kinds = {kind: item["details"].get(kind) for kind in ("refused", "blocked", "unreadable")}
-    kinds = {answer_status({"status": kind}): counts for kind, counts in kinds.items()}
+    kinds = {status_in_words(kind): counts for kind, counts in kinds.items()}
     kinds["no usable answer"] = item["missing"]
     return [
         f"{kind}: {listed(_counts_by_group(counts, item))}"
@@ -347,7 +366,8 @@ def _paraphrases(details: Mapping[str, Json]) -> list[str]:
         return []
     values = ", ".join(f"prompt {name}: {number(value)}" for name, value in paraphrases["values"].items())
     noise = number(paraphrases.get("floor"))
-    return [f"values by paraphrase: {values}; paraphrasing alone changes the value by about {noise}"]
+    alone = f"values of the answers to one paraphrase alone: {values}"
+    return [f"{alone}; paraphrasing alone changes the value by about {noise}"]
 
 
 def _counts_by_group(counts: Mapping[str, int], item: Item) -> list[str]:

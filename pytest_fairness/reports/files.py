@@ -18,7 +18,7 @@ from pytest_fairness.reports.document import explanation_of
 from pytest_fairness.reports.formatting import cut_middle, number, printable, signed, text_table, with_interval
 from pytest_fairness.reports.markdown import code_quality, escaped
 from pytest_fairness.reports.markdown import table as markdown_table
-from pytest_fairness.reports.report_items import WORST_FIRST, Item, verdict_word
+from pytest_fairness.reports.view import WORDS, WORST_FIRST, Item, status_of
 from pytest_fairness.resources import replace_file
 from pytest_fairness.stats import intervals
 
@@ -350,7 +350,7 @@ def _cells(item: ItemComparison) -> tuple[str, ...]:
         # Two runs with the same number of significant words may have different words.
         old_words, new_words = words
         difference += f" ({counted(len(new_words - old_words), 'new word')}, {len(old_words - new_words)} gone)"
-    verdicts = dict.fromkeys(verdict_word(side).partition(" ")[2] for side in (item.old, item.new) if side)
+    verdicts = dict.fromkeys(WORDS[status_of(side)].partition(" ")[2] for side in (item.old, item.new) if side)
     old, new = ("" if side is None else number(side["value"]) for side in (item.old, item.new))
     return (printable(f"{item.probe} {item.id}"), item.state, " → ".join(verdicts), old, new, difference)
 

@@ -1,197 +1,19 @@
-"""What reports say of an item: its finding, its top contributors, and what to try next."""
+"""What to try next: suggestions for failed items, and the commands that accept values as new baselines."""
 
 from __future__ import annotations
 
 import json
 import textwrap
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import chain, count
 from typing import Literal
 
 from pytest_fairness.records import Finding, Json, VerdictName
-from pytest_fairness.reports import report_items
-from pytest_fairness.reports.formatting import (
-    number,
-    printable,
-    reason_lines,
-    shell_line,
-    signed,
-    width_of,
-    wrap,
-)
-from pytest_fairness.reports.report_items import FOUND, KNOWN, UNMARKED, Item
-
-# Finding of an item as one line, the same in all reports.
-#
-# An example is `woman vs man: +0.116 bits (allowed 0.02): nurse, care (more for woman)`.
-
-SHOWN_CONTRIBUTORS = 3
-
-
-def finding(item: Item, method: Mapping[str, Json]) -> str:
-    """Return the finding of an item: the compared groups, the change, the allowed change, contributors and remarks.
-
-    For an item that is measured without a verdict, the text has the value and the size of the effect instead of the
-    change. For an error, the text is the reason. The text contains words of models and probes unchanged, so that a
-    report must escape the text.
-
-    Args:
-        item: an item of the report document.
-        method: the document's description of the item's audit; may be empty.
-    """
-    if report_items.outcome(item) == "error":
-        return report_items.shown_reason(item)
-    return "; ".join([*expectation(item), *_finding_parts(item, method)])
-
-
-def expectation(item: Item) -> Iterator[str]:
-    """Yield the reason of an item's mark `xfail` if the item fails, or advice to remove the mark if the item passes.
-
-    Yield nothing for an item without the mark.
-    """
-    mark = item.get("expected_failure")
-    if mark and report_items.outcome(item) == "known":
-        yield f"known failure: {mark['reason']}"
-    elif mark:
-        yield f"no longer fails: remove the mark `xfail` ({mark['reason']})"
-
-
-def _finding_parts(item: Item, method: Mapping[str, Json]) -> Iterator[str]:
-    text = f"{_compared_groups(item, method)}: {amount(item, method)}"
-    if item["verdict"] == VerdictName.MEASURED and report_items.size_of(item):
-        if report_items.size_of(item) not in FOUND or item["concerns"]:
-            yield f"{_compared_groups(item, method)}: {item['effect']['description']}"
-            yield from _placebo(item)
-            return
-        text += f" ({report_items.size_of(item)})"
-    elif item["verdict"] == VerdictName.MEASURED and (lacking := method.get("no_effect_size")):
-        text += f"; no effect size: {lacking}"
-    if item.get("contributors"):
-        text += f": {_contributors(item)}"
-    yield text
-    yield from _remarks(item)
-
-
-def _contributors(item: Item) -> str:
-    """Return the first contributors; words are followed by the group that uses them more: `nurse (more for woman)`."""
-    parts = [*item["explanation"]["words"], *(part for own in item["explanation"]["lists"] for part in own["parts"])]
-    sides = {part["name"]: part["group"] for part in reversed(parts)}  # the first of several parts prevails
-    by_group: dict[str, list[str]] = {}
-    for name in item["contributors"][:SHOWN_CONTRIBUTORS]:
-        by_group.setdefault(sides.get(name, ""), []).append(name)
-    return "; ".join(
-        f"{', '.join(names)} (more for {group})" if group else ", ".join(names) for group, names in by_group.items()
-    )
-
-
-def _remarks(item: Item) -> Iterator[str]:
-    """Yield remarks: no baseline, reversed gap, placebo, blocked answers, tolerated worsening, concerns, indecision."""
-    match item["verdict"]:
-        case VerdictName.NO_BASELINE:
-            yield "no baseline and no limit"
-        case VerdictName.REGRESSION | VerdictName.OVER_LIMIT:
-            if item["verdict"] == VerdictName.REGRESSION and (sides := (item["change"] or {}).get("changed_sides")):
-                yield f"the advantage changed sides: {sides}"
-            yield from _placebo(item)
-            yield from (concern["message"] for concern in item["concerns"] if concern["name"] == "blocked_answers")
-        case VerdictName.MEASURED:
-            yield from _placebo(item)
-        case VerdictName.PASS:
-            if report_items.is_tolerated_worsening(item):
-                yield "significantly worse, but within tolerance"
-            yield from (concern["message"] for concern in item["concerns"])
-    if item.get("undecided"):
-        yield item["undecided"]
-
-
-def _placebo(item: Item) -> Iterator[str]:
-    """Yield the concern about the placebo; if there is none and the item has no verdict, yield the placebo's value."""
-    messages = [concern["message"] for concern in item["concerns"] if concern["name"] == "placebo_effect"]
-    if not messages and item["verdict"] == VerdictName.MEASURED and (placebo := report_items.placebo_text(item)):
-        messages.append(f"placebo {placebo}")
-    yield from messages
-
-
-def _compared_groups(item: Item, method: Mapping[str, Json]) -> str:
-    marked, unmarked = report_items.group_names(item)
-    groups = list(item["n"] or item["missing"])
-    if marked in groups:
-        return f"{marked} vs {'the others' if unmarked == UNMARKED else unmarked}"
-    if len(groups) == 2:
-        return " vs ".join(groups)
-    return ", ".join(map(str, item["labels"].values())) or str(method.get("title") or item["id"])
-
-
-def amount(item: Item, method: Mapping[str, Json]) -> str:
-    """Return the change and tolerance; for an item over its limit or without a comparison, the value and limit.
-
-    Args:
-        item: an item of the report document.
-        method: the document's description of the item's audit; may be empty.
-    """
-    change, limit, tolerance = item["change"], item["limit"], item["tolerance"]
-    unit = report_items.unit_of(item, method)
-    if change and item["verdict"] != VerdictName.OVER_LIMIT:
-        allowed = "" if tolerance is None else f" (allowed {number(tolerance)})"
-        return (
-            f"{report_items.grown_words(item) or signed(change['value']) + _unit_text(unit, change['value'])}{allowed}"
-        )
-    allowed = "" if limit is None else f" (limit {number(limit)})"
-    return f"{number(item['value'])}{_unit_text(unit, item['value'])}{allowed}"
-
-
-def _unit_text(unit: str, value: float | None) -> str:
-    singular = value is not None and abs(value) == 1
-    # The unit may be the name of a score, such as "politeness".
-    return f" {unit.removesuffix('s') if singular and not unit.endswith('ss') else unit}" if unit else ""
-
-
-# Explanation of an item's value in words: its top contributors and examples.
-#
-# All details of an item are optional; an audit of another package may have none.
-
-WIDTH = 80
-"""Maximum width of a line of a failure's text in pytest's output."""
-SHOWN_WORDS = 8
-SHOWN_EXAMPLES = 2
-SHOWN_SENTENCES = 4
-EXAMPLE_LINES = 3
-
-
-def failure_text(item: Item) -> str:
-    """Return a failed item's text in pytest's output: reason, top contributors, examples, sentences with answers."""
-    lines = reason_lines(item["reason"], WIDTH)
-    for text in top_contributors(item):
-        lines += wrap(printable(text), WIDTH, indent="  ", hanging="    ")
-    explanation = item["explanation"]
-    examples = map(_quoted, explanation["examples"][:SHOWN_EXAMPLES])
-    for text in [*examples, *explanation["sentences"][:SHOWN_SENTENCES]]:
-        lines += wrap(printable(text), WIDTH, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
-    return "\n".join(lines)
-
-
-def _quoted(example: Mapping[str, Json]) -> str:
-    group, text, status = example.get("group", "example"), example.get("text"), report_items.answer_status(example)
-    if not (isinstance(text, str) and text.strip()):
-        return f"{group}: ({status or 'no answer'})"
-    return f"{group}{f' ({status})' if status else ''}: “{text}”"
-
-
-def top_contributors(item: Item) -> list[str]:
-    """Return a phrase for each kind of contributor to the item's value; the strongest words come first in a phrase."""
-    explanation = item["explanation"]
-    lists = [f"{own['title']}: {listed(part['text'] for part in own['parts'])}" for own in explanation["lists"]]
-    return [*lists, *explanation["notes"]]
-
-
-def listed(parts: Iterable[str]) -> str:
-    """Return the first `SHOWN_WORDS` phrases, and the number of the others: `hair, oil, and 3 more`."""
-    shown = list(parts)
-    more = f", and {len(shown) - SHOWN_WORDS} more" if len(shown) > SHOWN_WORDS else ""
-    return ", ".join(shown[:SHOWN_WORDS]) + more
-
+from pytest_fairness.reports.formatting import printable, shell_line, width_of
+from pytest_fairness.reports.report_items import variants_of
+from pytest_fairness.reports.view import KNOWN, Item, ItemView
 
 # Suggestions of what to try next for a failed item, with YAML, words or a command to copy.
 #
@@ -231,7 +53,7 @@ def suggestions(item: Item, finding: Finding, system: str | None = None) -> dict
 
 
 def _suggestions(item: Item, finding: Finding, system: str | None) -> Iterable[Suggestion]:
-    measured = report_items.variants_of(item)
+    measured = variants_of(item)
     file = item["nodeid"].partition("::")[0]
     in_test = file.endswith(".py")  # without a probe file, there are no variants and samples
     best = next((name for name, variant in measured.items() if variant.get("effect") == "lower"), None)
@@ -347,7 +169,7 @@ ACCEPTABLE = {VerdictName.REGRESSION, VerdictName.STALE_BASELINE, VerdictName.NO
 
 
 def accept_command(
-    items: Iterable[Item],
+    items: Iterable[ItemView],
     options: Sequence[str] = (),
     root: str = "",
     all_items: Mapping[str, Collection[str]] | None = None,
@@ -358,7 +180,7 @@ def accept_command(
     because they are to be fixed later.
 
     Args:
-        items: items of the report document.
+        items: items of the run.
         options: options that select the same requests as this run (`["--fairness-target", "openai:gpt-5"]`).
         root: path from the user's working directory to pytest's rootdir, such as `..`.
         all_items: node ids of all items by file; some files may be left out.
@@ -367,10 +189,11 @@ def accept_command(
         The unquoted words of the command; `None` if no failed item would pass with a new baseline.
     """
     items = list(items)
-    acceptable = [item for item in items if report_items.status(item) in ACCEPTABLE]
+    acceptable = [view for view in items if view.status in ACCEPTABLE]
     # A new baseline of the whole file would accept its known failures, too.
-    incomplete_files = {item["nodeid"].partition("::")[0] for item in items if report_items.status(item) == KNOWN}
-    return rebaseline_command((item["nodeid"] for item in acceptable), options, root, all_items, incomplete_files)
+    incomplete_files = {view.file for view in items if view.status == KNOWN}
+    nodeids = (view.item["nodeid"] for view in acceptable)
+    return rebaseline_command(nodeids, options, root, all_items, incomplete_files)
 
 
 def rebaseline_command(

@@ -17,10 +17,9 @@ from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import charts, html_items, report_items
 from pytest_fairness.reports.charts import Chart, Table, svg
 from pytest_fairness.reports.document import reused_answers
-from pytest_fairness.reports.findings import amount, finding, top_contributors
 from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.html_items import MAX_ROWS, OUTCOMES, ChangeChart, Figure, ReportItem, Sheet
-from pytest_fairness.reports.report_items import NO_LONGER_FAILS, UNEXPECTED_PASS, Item
+from pytest_fairness.reports.view import NO_LONGER_FAILS, UNEXPECTED_PASS, ItemView, largest_first, views
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -99,7 +98,8 @@ class View:
 
     Attributes:
         headline: verdict on the run in words, and findings.
-        items: the items, the worst first, or in a run without verdicts the largest effect first.
+        views: the items, the worst first, or in a run without verdicts the largest effect first.
+        items: the same items with their charts, examples and tables.
         methods: descriptions of audits, by name; only descriptions with the key `question`.
         probes, audits, groups, verdicts: values of the page's filters.
     """
@@ -107,6 +107,7 @@ class View:
     document: Mapping[str, Json]
     trends: Mapping[tuple[str, str], Sequence[Mapping[str, Json]]]
     headline: Headline = field(init=False)
+    views: list[ItemView] = field(init=False)
     items: list[ReportItem] = field(init=False)
     methods: dict[str, Mapping[str, Json]] = field(init=False)
     probes: list[str] = field(init=False)
@@ -115,39 +116,38 @@ class View:
     verdicts: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        ordered = report_items.largest_first(self.document["items"])
-        if self.measured_only:
-            ordered.sort(key=lambda item: item["value"] is None)
-        else:
-            ordered.sort(key=lambda item: report_items.severity(item)[:2])
+        found = views(self.document)
+        ordered = largest_first(found) if report_items.is_measured_only(found) else found
+        ordered.sort(key=lambda view: (view.outcome == "error") if view.status == VerdictName.MEASURED else 0)
         # The history has unescaped names: its results are looked up before the names in the document are escaped.
-        trends = [self.trends.get((item["probe"], item["id"]), ()) for item in ordered]
-        self.document = html_items.clean({**self.document, "items": ordered})
-        items: list[Item] = self.document["items"]
+        trends = [self.trends.get((view.item["probe"], view.item["id"]), ()) for view in ordered]
+        self.document = html_items.clean({**self.document, "items": [view.item for view in ordered]})
         methods = self.document.get("methods", {})
+        self.views = [ItemView(item, methods.get(item["audit"], {})) for item in self.document["items"]]
         self.methods = {name: method for name, method in methods.items() if method.get("question")}
-        self.probes = sorted({item["probe"] for item in items})
-        self.audits = sorted({item["audit"] for item in items})
-        self.verdicts = list(dict.fromkeys(map(report_items.verdict_word, items)))
-        self.groups = sorted({str(value) for item in items for value in item["labels"].values()})
+        self.probes = sorted({view.item["probe"] for view in self.views})
+        self.audits = sorted({view.item["audit"] for view in self.views})
+        self.verdicts = list(dict.fromkeys(view.verdict for view in self.views))
+        self.groups = sorted({str(value) for view in self.views for value in view.item["labels"].values()})
         self._drawn = self._full = 0
         self._groups = {name: place for place, name in enumerate(self.groups)}
         self.items = [
-            self._item(place, item, points) for place, (item, points) in enumerate(zip(items, trends, strict=True))
+            self._item(f"item-{place}", view, points)
+            for place, (view, points) in enumerate(zip(self.views, trends, strict=True), start=1)
         ]
-        outcomes = {item.display_outcome for item in self.items}
+        outcomes = {one.display_outcome for one in self.items}
         self.headline = Headline(
-            verdict=run_verdict(items, reused_answers(self.document)),
+            verdict=run_verdict(self.views, reused_answers(self.document)),
             outcome=next((name for name in OUTCOMES if name in outcomes), "passed"),
-            findings=group_findings((view.name, view.item, methods.get(view.item["audit"], {})) for view in self.items),
-            affected=affected_groups(items),
-            unaffected=unaffected_groups(items),
+            findings=group_findings((one.name, one.view) for one in self.items),
+            affected=affected_groups(self.views),
+            unaffected=unaffected_groups(self.views),
         )
 
     @property
     def measured_only(self) -> bool:
         """Return whether the run measured without verdicts."""
-        return report_items.is_measured_only(self.document["items"])
+        return report_items.is_measured_only(self.views)
 
     @property
     def opened(self) -> Sequence[ReportItem]:
@@ -157,8 +157,7 @@ class View:
     @property
     def served_models(self) -> Sequence[str]:
         """Return the names of the models that the server reported, without repetitions."""
-        served = (item["details"].get("served_model") for item in self.document["items"])
-        return sorted({str(model) for model in served if model is not None})
+        return sorted({view.explanation.served for view in self.views} - {""})
 
     @property
     def categories(self) -> Table:
@@ -173,14 +172,14 @@ class View:
     @property
     def targets(self) -> Sheet | None:
         """Return a table of the value and verdict of each audit item by target; `None` for fewer than two targets."""
-        names, rows = report_items.items_by_target(self.document)
+        names, rows = report_items.items_by_target(self.document, self.views)
         if len(names) < 2:
             return None
         cells = [
             [
                 title,
                 *(
-                    f"{html_items.number(own[name]['value'])} {own[name]['verdict']}" if name in own else ""
+                    f"{html_items.number(own[name].item['value'])} {own[name].item['verdict']}" if name in own else ""
                     for name in names
                 ),
             ]
@@ -192,51 +191,45 @@ class View:
 
     @property
     def cell_tables(self) -> Sequence[report_items.CellTable]:
-        """Return the tables of the cells that items compare; see `reports.items.intersections`."""
-        return report_items.intersection_tables(self.document["items"])
+        """Return the tables of the cells that items compare; see `report_items.CellTable`."""
+        return report_items.intersection_tables(self.views)
 
     cell_legend: ClassVar[str] = report_items.INTERSECTION_LEGEND
 
-    def _item(self, place: int, item: Item, points: Sequence[Mapping[str, Json]]) -> ReportItem:
-        method = self.document.get("methods", {}).get(item["audit"], {})
-        view = ReportItem(
-            name=f"item-{place + 1}",
-            item=item,
-            outcome=report_items.outcome(item),
-            display_outcome=display_outcome(item),
-            verdict=report_items.verdict_word(item),
-            title=f"{method['title']} ({item['audit']})" if method.get("title") else item["audit"],
-            line=finding(item, method),
-            reason=report_items.shown_reason(item),
+    def _item(self, name: str, view: ItemView, points: Sequence[Mapping[str, Json]]) -> ReportItem:
+        item = view.item
+        one = ReportItem(
+            name=name,
+            view=view,
+            display_outcome=display_outcome(view),
             probe=self.probes.index(item["probe"]),
             audit=self.audits.index(item["audit"]),
             groups=[self._groups[str(value)] for value in item["labels"].values()],
             full=item["value"] is not None and self._full < MAX_FULL,
         )
-        if not view.full:
-            return view
+        if not one.full:
+            return one
         self._full += 1
         drawn = view.outcome != "passed" or html_items.has_changed(item)
-        change = charts.baseline_change(item, method) if drawn else None
+        change = charts.baseline_change(view) if drawn else None
         trend = charts.trend(html_items.clean(points)) if drawn else None
-        significant = is_significant(item)
-        charts_of_details, rest = charts.detail_charts(item, method)
-        suggested = item["details"].get("suggestions") or {}
+        significant = is_significant(view)
+        charts_of_details, rest = charts.detail_charts(view)
         facts, sheets = html_items.facts_and_sheets(rest)
-        words = html_items.contributing_words(item) if significant else None
+        words = html_items.contributing_words(view) if significant else None
         return replace(
-            view,
+            one,
             change_chart=ChangeChart.of(item) if drawn else None,
-            contributors=top_contributors(item) if significant else (),
+            evidence=view.evidence if significant else (),
             baseline_change=None if change is None else self._figure(change),
             trend=None if trend is None else self._figure(trend),
             figures=[self._figure(chart if drawn else replace(chart, spec={})) for chart in charts_of_details],
-            examples=html_items.examples_of(item, words),
+            examples=html_items.examples_of(view.explanation.examples, words),
             facts=facts,
             sheets=sheets,
             answers=list(dict.fromkeys([*item["n"], *item["missing"]])),
-            found=suggested.get("found", "") if significant else "",
-            to_try=report_items.mappings_in(suggested.get("try")),
+            found=view.suggestions.get("found", "") if significant else "",
+            to_try=view.suggestions.get("try", ()),
         )
 
     def _figure(self, chart: Chart) -> Figure:
@@ -269,14 +262,14 @@ PHRASES: Mapping[str, tuple[str, str]] = {
 """
 
 
-def run_verdict(items: Sequence[Item], reused: str = "") -> str:
+def run_verdict(items: Sequence[ItemView], reused: str = "") -> str:
     """Return the verdict on the run: `4 of 62 checks got worse, 3 are inconclusive; 55 passed`.
 
     Args:
         items: the items of the run.
         reused: phrase of `document.reused_answers`, which takes the place of the statement that nothing got worse.
     """
-    total, counts = counted(len(items), "check"), Counter(map(report_items.status, items))
+    total, counts = counted(len(items), "check"), Counter(view.status for view in items)
     if report_items.is_measured_only(items):
         return report_items.effect_size_counts(items)
     not_passed = [(counts[name], phrases[counts[name] > 1]) for name, phrases in PHRASES.items() if counts[name]]
@@ -294,79 +287,78 @@ def run_verdict(items: Sequence[Item], reused: str = "") -> str:
     return f"{', '.join(parts)}; {passed:,} passed{reused and f'; {reused}'}"
 
 
-def display_outcome(item: Item) -> str:
+def display_outcome(view: ItemView) -> str:
     """Return the outcome that selects an item's colour and shape.
 
     The result is `inconclusive` for an item that failed because its baseline is missing or stale.
     """
-    name = report_items.outcome(item)
-    return "inconclusive" if name == "failed" and report_items.status(item) not in (*WORSE, UNEXPECTED_PASS) else name
+    fails = view.outcome == "failed" and view.status not in (*WORSE, UNEXPECTED_PASS)
+    return "inconclusive" if fails else view.outcome
 
 
-def subject(item: Item) -> str:
+def subject(view: ItemView) -> str:
     """Return the subject of an item: its case or the values of its labels; an empty text for an item without labels."""
-    labels: Mapping[str, Json] = item["labels"]
+    labels: Mapping[str, Json] = view.item["labels"]
     return str(labels.get("case") or ", ".join(map(str, labels.values())))
 
 
-def affected_groups(items: Iterable[Item]) -> list[str]:
+def affected_groups(items: Iterable[ItemView]) -> list[str]:
     """Return the groups with items over their tolerance or limit (`WORSE`), with the numbers of these items.
 
     An example is `Kelly (2 checks)`. The group with most of these items comes first; groups after the first
     `MAX_NAMES` are only counted.
     """
-    counts = Counter(name for item in items if report_items.status(item) in WORSE and (name := subject(item)))
+    counts = Counter(name for view in items if view.status in WORSE and (name := subject(view)))
     return _shortened([f"{name} ({counted(number, 'check')})" for name, number in counts.most_common()])
 
 
-def unaffected_groups(items: Sequence[Item]) -> list[str]:
+def unaffected_groups(items: Sequence[ItemView]) -> list[str]:
     """Return the groups whose items all passed without a significant change: the first `MAX_NAMES`, then `3 more`."""
-    changed = {subject(item) for item in items if item["verdict"] != VerdictName.PASS or is_significant(item)}
-    return _shortened(sorted({subject(item) for item in items} - changed - {""}))
+    changed = {subject(view) for view in items if view.item["verdict"] != VerdictName.PASS or is_significant(view)}
+    return _shortened(sorted({subject(view) for view in items} - changed - {""}))
 
 
-def group_findings(items: Iterable[tuple[str, Item, Mapping[str, Json]]]) -> list[Finding]:
+def group_findings(items: Iterable[tuple[str, ItemView]]) -> list[Finding]:
     """Return a finding for each of the first `MAX_FINDINGS` groups that are significantly worse than allowed.
 
     The finding about a group is the finding of its worst item.
 
     Args:
-        items: for each item, its HTML anchor, the item, and the document's description of its audit; the worst item
-            comes first.
+        items: the HTML anchor and the view of each item; the worst item comes first.
     """
-    by_group: dict[tuple[str, str], list[tuple[str, Item, Mapping[str, Json]]]] = {}
-    for anchor, item, method in items:
-        if report_items.status(item) in WORSE and is_significant(item):
-            by_group.setdefault((item["probe"], subject(item)), []).append((anchor, item, method))
-    return [_finding(worse[0], [item for _, item, _ in worse]) for worse in list(by_group.values())[:MAX_FINDINGS]]
+    by_group: dict[tuple[str, str], list[tuple[str, ItemView]]] = {}
+    for anchor, view in items:
+        if view.status in WORSE and is_significant(view):
+            by_group.setdefault((view.item["probe"], subject(view)), []).append((anchor, view))
+    return [_finding(*worse[0], _size([view for _, view in worse])) for worse in list(by_group.values())[:MAX_FINDINGS]]
 
 
-def _finding(worst: tuple[str, Item, Mapping[str, Json]], items: Sequence[Item]) -> Finding:
-    anchor, item, method = worst
-    sentence = (item["details"].get("suggestions") or {}).get("found")
-    size = _size(items) or ("" if sentence is None else amount(item, method))
-    return Finding(anchor, item["probe"], _highlighted(item, sentence or finding(item, method)), size)
+def _finding(anchor: str, view: ItemView, size: str) -> Finding:
+    sentence = view.suggestions.get("found", "")
+    felt = f"{view.felt[:1].upper()}{view.felt[1:]}. " if sentence and view.felt else ""
+    pieces = _highlighted(view, felt + sentence if sentence else view.headline)
+    return Finding(anchor, view.item["probe"], pieces, size or (view.amount if sentence else ""))
 
 
-def _highlighted(item: Item, sentence: str) -> list[html_items.Piece]:
+def _highlighted(view: ItemView, sentence: str) -> list[html_items.Piece]:
     """Return a sentence in pieces; in its lists of words, the words that contribute to the value are highlighted."""
     # The last word of a list follows the word “and”.
-    words = frozenset().union(*html_items.contributing_words(item).values()) - {"and"}
+    words = frozenset().union(*html_items.contributing_words(view).values()) - {"and"}
     # The parts are alternately text and a list of words.
     parts = [(part, words if place % 2 else frozenset()) for place, part in enumerate(_LIST.split(sentence))]
     return [piece for part, own in parts for piece in html_items.highlight(part, own)]
 
 
-def is_significant(item: Mapping[str, Json]) -> bool:
+def is_significant(view: ItemView) -> bool:
     """Return whether the item's change is significant, or the item has top contributors."""
-    return bool((item["change"] or {}).get("significant") or item.get("contributors"))
+    return bool((view.item["change"] or {}).get("significant") or view.item.get("contributors"))
 
 
-def _size(items: Iterable[Item]) -> str:
+def _size(items: Iterable[ItemView]) -> str:
     """Return a phrase with the largest regression as a multiple of its tolerance; empty without a tolerance above 0."""
     times = [
         item["change"]["value"] / item["tolerance"]
-        for item in items
+        for item in (view.item for view in items)
         if item["verdict"] == VerdictName.REGRESSION and item["change"] and item["tolerance"]
     ]
     return f"Up to {number(max(times))} times what is allowed" if times else ""
@@ -437,8 +429,6 @@ def _environment() -> Environment:
         "duration": html_items.duration,
         "signed": html_items.signed,
         "plain": html_items.plain,
-        "change_suffix": report_items.change_suffix,
-        "grown_words": report_items.grown_words,
     }
     # Used only for files of this package, and for charts, in which Vega escapes all texts.
     environment.globals["trusted"] = lambda text: Markup(text)  # noqa: S704 - see above

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import timedelta
 from difflib import SequenceMatcher
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from pytest_fairness.records import Json
+from pytest_fairness.records import Json, Quote
 from pytest_fairness.reports import formatting
 from pytest_fairness.reports.charts import Chart, Table, as_float, interval_of, rows_of, table_of
-from pytest_fairness.reports.report_items import Item, answer_status
+from pytest_fairness.reports.view import ItemView, status_in_words
 
 # One item of the HTML report, with its charts, examples and tables.
 
@@ -55,7 +55,7 @@ class ChangeChart:
     high: float
 
     @classmethod
-    def of(cls, item: Item) -> Self | None:
+    def of(cls, item: Mapping[str, Json]) -> Self | None:
         """Return the chart of an item's change and interval; `None` if the item has no change or no tolerance."""
         tolerance, change = as_float(item["tolerance"]), item["change"] or {}
         moved = as_float(change.get("value"))
@@ -124,17 +124,12 @@ class ReportItem:
 
     Attributes:
         name: HTML anchor of the item.
-        item: the item of the report document.
-        outcome: outcome of the item.
+        view: what is said of the item.
         display_outcome: outcome that selects the item's colour and shape; see `html.display_outcome`.
-        verdict: symbol and word of the verdict.
-        title: title of the audit.
-        line: finding as one line.
-        reason: reason of the verdict.
         probe, audit, groups: positions of the item's probe, audit and groups in the lists of the page's filters.
         full: whether the item is shown with its examples, tables and charts.
         change_chart: chart of the change in the list of items; `None` without a chart.
-        contributors: phrases of `top_contributors`, if the change is significant.
+        evidence: lines of `ItemView.evidence`, if the change is significant.
         figures: charts of the details.
         facts, sheets: details without a chart: plain values by name, and tables; see `facts_and_sheets`.
         answers: names of the groups whose numbers of answers are shown.
@@ -142,19 +137,14 @@ class ReportItem:
     """
 
     name: str
-    item: Item
-    outcome: str
+    view: ItemView
     display_outcome: str
-    verdict: str
-    title: str
-    line: str
-    reason: str
     probe: int
     audit: int
     groups: Sequence[int]
     full: bool
     change_chart: ChangeChart | None = None
-    contributors: Sequence[str] = ()
+    evidence: Sequence[str] = ()
     baseline_change: Figure | None = None
     trend: Figure | None = None
     figures: Sequence[Figure] = ()
@@ -166,7 +156,7 @@ class ReportItem:
     to_try: Sequence[Mapping[str, Json]] = ()
 
 
-def has_changed(item: Item) -> bool:
+def has_changed(item: Mapping[str, Json]) -> bool:
     """Return whether the 95 % confidence interval of the change excludes 0, or the change is significant."""
     change = item["change"] or {}
     low, high = interval_of(change.get("interval")) or (0.0, 0.0)
@@ -179,55 +169,49 @@ Words = Mapping[str, frozenset[str]]
 """Words that contribute to a value, by group; see `contributing_words`."""
 
 
-def examples_of(item: Item, words: Words | None) -> list[Example]:
-    """Return the examples of an item.
-
-    The item's details list answers. Those with the same value of `set` are one example, and are shown side by side.
+def examples_of(quotes: Sequence[Quote], words: Words | None) -> list[Example]:
+    """Return the examples of an item; answers with the same value of `set` are shown side by side.
 
     Args:
-        item: item of the report document.
+        quotes: the answers.
         words: words to highlight, by group. `None`: highlight nothing, for an item without a significant change. Empty
             mapping: highlight differences between the answer and another answer. The first answer is compared with the
             second, each further answer with the first, and the baseline's answer with the current answer.
     """
-    sets: dict[Any, list[Mapping[str, Json]]] = {}
-    for place, example in enumerate(item["explanation"]["examples"]):
-        sets.setdefault(str(example.get("set", f"-{place}")), []).append(example)
+    sets: dict[object, list[Quote]] = {}
+    for quote in quotes:
+        sets.setdefault(quote.set, []).append(quote)
     return [_example(answers, words) for answers in list(sets.values())[:MAX_EXAMPLES]]
 
 
-def _example(answers: Sequence[Mapping[str, Json]], words: Words | None) -> Example:
-    labels = [part if isinstance(part := answer.get("labels"), Mapping) else {} for answer in answers]
-    common = {name: value for name, value in labels[0].items() if all(other.get(name) == value for other in labels)}
+def _example(answers: Sequence[Quote], words: Words | None) -> Example:
+    first = answers[0]
+    common = {
+        name: value for name, value in first.labels.items() if all(other.labels.get(name) == value for other in answers)
+    }
     about = [f"{name}: {value}" for name, value in common.items()]
-    trial = answers[0].get("trial")
-    about += [f"trial {trial + 1}"] if isinstance(trial, int) else []
+    about += [f"trial {first.trial + 1}"] if first.prompt is not None else []
     return Example("; ".join(about), [_side(answers, place, words) for place in range(len(answers))])
 
 
-def _side(answers: Sequence[Mapping[str, Json]], place: int, words: Words | None) -> Side:
+def _side(answers: Sequence[Quote], place: int, words: Words | None) -> Side:
     """Return the answer at index `place`, with contributing words or differences highlighted; see `examples_of`."""
     answer, other = answers[place], answers[1 if place == 0 and len(answers) > 1 else 0]
-    group, current = str(answer.get("group", "example")), _text(answer, "text")
+    current = answer.text or ""
 
     def pieces(text: str, against: str) -> list[Piece]:
         if words == {}:
             return highlight_differences(text, against)
         by_group = words or {}
-        return highlight(text, by_group.get(group, frozenset()) | by_group.get("", frozenset()))
+        return highlight(text, by_group.get(answer.group, frozenset()) | by_group.get("", frozenset()))
 
     return Side(
-        group,
-        _text(answer, "prompt"),
-        pieces(current, _text(other, "text")),
-        answer_status(answer),
-        pieces(_text(answer, "before"), current) if "before" in answer else None,
+        answer.group,
+        answer.prompt or "",
+        pieces(current, other.text or ""),
+        status_in_words(answer.status),
+        None if answer.before is None else pieces(answer.before, current),
     )
-
-
-def _text(example: Mapping[str, Json], name: str) -> str:
-    value = example.get(name)
-    return value if isinstance(value, str) else ""
 
 
 # Highlighting of words in texts: words that contribute to an item's value, or words that differ between two texts.
@@ -274,15 +258,15 @@ def _merged(pieces: list[Piece]) -> list[Piece]:
     return merged
 
 
-def contributing_words(item: Item) -> dict[str, frozenset[str]]:
+def contributing_words(view: ItemView) -> dict[str, frozenset[str]]:
     """Return the case-folded words that contribute most to an item's value, by the group that uses them more.
 
     Words that belong to no single group are under an empty name. If the groups' use of some words differs more than in
     the baseline, only these words are returned.
     """
     by_group: defaultdict[str, set[str]] = defaultdict(set)
-    for word in item["explanation"]["words"]:
-        by_group[word["group"]].add(word["name"].casefold())
+    for word in view.explanation.words:
+        by_group[word.group].add(word.name.casefold())
     return {group: frozenset(own) for group, own in by_group.items()}
 
 

@@ -17,17 +17,10 @@ from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import report_items
 from pytest_fairness.reports.document import reused_age, reused_answers, texts_of_notes
-from pytest_fairness.reports.findings import accept_command, expectation, finding, top_contributors
+from pytest_fairness.reports.findings import accept_command
 from pytest_fairness.reports.formatting import escaped as without_control_characters
-from pytest_fairness.reports.formatting import (
-    number,
-    printable,
-    shell_lines,
-    signed,
-    with_interval,
-    without_commands,
-)
-from pytest_fairness.reports.report_items import KNOWN, NO_LONGER_FAILS, SAME_ANSWERS, UNEXPECTED_PASS, Item
+from pytest_fairness.reports.formatting import number, printable, shell_lines, with_interval, without_commands
+from pytest_fairness.reports.view import KNOWN, NO_LONGER_FAILS, UNEXPECTED_PASS, ItemView, largest_first, views
 
 # Markdown report for comments on pull requests and for the page of a CI job.
 #
@@ -69,16 +62,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [_row(head), _row(marks), *map(_row, rows)]
 
 
-def _worse_by(item: Item) -> str:
-    """Return the change from the baseline (`+0.1` or `3 words grew`) with its interval; empty without a comparison."""
-    change = item["change"]
-    if not change or report_items.is_same_answers(item):
-        return SAME_ANSWERS if change else ""
-    return with_interval(
-        report_items.grown_words(item) or signed(change["value"]), change["interval"]
-    ) + report_items.change_suffix(item)
-
-
 def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
     """Return the Markdown report of one run.
 
@@ -86,23 +69,21 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
         document: the report document.
         max_length: maximum number of characters; rows that do not fit are replaced by their number.
     """
-    items = sorted(document["items"], key=report_items.severity)
-    several_probes = len({item["probe"] for item in items}) > 1
-    measured = report_items.largest_first([item for item in items if report_items.outcome(item) == "measured"])
-    not_passed = [item for item in items if report_items.outcome(item) not in ("passed", "measured")]
-    passed = [item for item in items if report_items.outcome(item) == "passed"]
+    items = views(document)
+    several_probes = len({view.item["probe"] for view in items}) > 1
+    measured = largest_first(view for view in items if view.outcome == "measured")
+    not_passed = [view for view in items if view.outcome not in ("passed", "measured")]
+    passed = [view for view in items if view.outcome == "passed"]
     text = MarkdownText(max_length)
-    text.add(*_headline(document), "")
+    text.add(*_headline(document, items), "")
     if not_passed:
-        lines = table((*HEADINGS, "reason"), ([*_cells(item, several_probes), _reason(item)] for item in not_passed))
+        lines = table((*HEADINGS, "reason"), ([*_cells(view, several_probes), _reason(view)] for view in not_passed))
         text.add_rows(lines, 2)
         text.add("")
     if measured:
-        methods = document.get("methods", {})
-        cells = (_measured_cells(item, methods.get(item["audit"], {}), several_probes) for item in measured)
-        text.add_rows(table(MEASURED_HEADINGS, cells), 2)
+        text.add_rows(table(MEASURED_HEADINGS, (_measured_cells(view, several_probes) for view in measured)), 2)
         text.add("")
-    names, items_by_target = report_items.items_by_target(document)
+    names, items_by_target = report_items.items_by_target(document, items)
     if len(names) > 1 and not measured:
         rows = [
             [escaped(title), *(_target_cell(own[name]) if name in own else "" for name in names)]
@@ -112,16 +93,21 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
         lines = table(["item", *(escaped(f"@{name}") for name in names)], rows)
         _add_folded(text, "Audits by target", lines, needed=2)
     if passed:
-        lines = table(HEADINGS, (_cells(item, several_probes) for item in passed))
+        lines = table(HEADINGS, (_cells(view, several_probes) for view in passed))
         _add_folded(text, f"{len(passed)} passed", lines, needed=2)
-    if notes := [*report_items.tolerated_worsenings(passed), *_no_longer_failing(passed)]:
+    notes = [f"{view.item['id']}: {view.headline}" for view in passed if view.is_tolerated_worsening]
+    notes += [f"{view.item['id']}: {note}" for view in passed for note in view.expectation]
+    if notes:
         text.add_rows([*(f"- {escaped(note)}" for note in notes), ""], 1)
-    contributors = [
-        line for item in items if report_items.outcome(item) == "failed" for line in _contributors(item, several_probes)
+    failed = [view for view in items if view.outcome == "failed"]
+    named = [(f"**{_name(view, several_probes)}**", view) for view in items]
+    evidence = [f"- {name}: {escaped(line)}" for name, view in named if view in failed for line in view.evidence]
+    variants = [
+        f"- {name}, {escaped(line)}" for name, view in named for line in report_items.variant_sentences(view.item)
     ]
     _add_folded(text, "Intersections", _intersections(items))
-    _add_folded(text, "Top contributors to the failures", contributors)
-    _add_folded(text, "Variants compared with the original prompt", _variants(items, several_probes))
+    _add_folded(text, "Top contributors to the failures", evidence)
+    _add_folded(text, "Variants compared with the original prompt", variants)
     _add_folded(text, "Suggested next steps", _suggestions(not_passed, several_probes))
     text.add(*_failures(document), _footer(document))
     return str(text)
@@ -135,7 +121,7 @@ def _add_folded(text: MarkdownText, title: str, lines: Sequence[str], needed: in
         text.add("", "</details>", "")
 
 
-def _intersections(items: Sequence[Item]) -> list[str]:
+def _intersections(items: Sequence[ItemView]) -> list[str]:
     lines: list[str] = []
     for cell_table in report_items.intersection_tables(items):
         rows = [[escaped(head), *(escaped(cell.text) for cell in cells)] for head, cells in cell_table.rows]
@@ -144,44 +130,32 @@ def _intersections(items: Sequence[Item]) -> list[str]:
     return [*lines, report_items.INTERSECTION_LEGEND] if lines else []
 
 
-def _no_longer_failing(items: Sequence[Item]) -> list[str]:
-    return [f"{item['id']}: {text}" for item in items for text in expectation(item)]
-
-
-def _variants(items: Sequence[Item], several_probes: bool) -> list[str]:
-    return [
-        f"- **{_cells(item, several_probes)[0]}**, {escaped(sentence)}"
-        for item in items
-        for sentence in report_items.variant_sentences(item)
-    ]
-
-
-def _suggestions(items: Sequence[Item], several_probes: bool) -> list[str]:
+def _suggestions(items: Sequence[ItemView], several_probes: bool) -> list[str]:
     """Return lines with the findings and the suggestions, each suggestion once; text to copy is a code block.
 
     Two items of a probe share an entry if the suggestions for one item contain all words of the suggestions for the
     other item. The entry has the suggestions with more words.
     """
-    entries: list[list[tuple[frozenset[str], Item]]] = []  # the suggestions of an entry are those of its first item
-    for item in items:
-        if not item["details"].get("suggestions"):
+    entries: list[list[tuple[frozenset[str], ItemView]]] = []  # the suggestions of an entry are those of its first item
+    for view in items:
+        if not view.suggestions:
             continue
-        words = _suggested_words(item)
+        words = _suggested_words(view)
         for entry in entries:
             first_words, first = entry[0]
-            if item["probe"] == first["probe"] and words <= first_words:
-                entry.append((words, item))
+            if view.item["probe"] == first.item["probe"] and words <= first_words:
+                entry.append((words, view))
                 break
-            if item["probe"] == first["probe"] and words > first_words:
-                entry.insert(0, (words, item))
+            if view.item["probe"] == first.item["probe"] and words > first_words:
+                entry.insert(0, (words, view))
                 break
         else:
-            entries.append([(words, item)])
+            entries.append([(words, view)])
     lines: list[str] = []
     shown: list[Json] = []
     for entry in entries:
-        suggestions = entry[0][1]["details"]["suggestions"]
-        names = ", ".join(_cells(item, several_probes)[0] for _, item in entry)
+        suggestions = entry[0][1].suggestions
+        names = ", ".join(_name(view, several_probes) for _, view in entry)
         lines.append(f"- **{names}**: {escaped(suggestions['found'])}")
         for suggestion in suggestions["try"]:
             if suggestion in shown:
@@ -193,9 +167,8 @@ def _suggestions(items: Sequence[Item], several_probes: bool) -> list[str]:
     return lines
 
 
-def _suggested_words(item: Item) -> frozenset[str]:
-    suggestions = item["details"]["suggestions"]["try"]
-    texts = [f"{suggestion['text']} {suggestion['paste']}" for suggestion in suggestions]
+def _suggested_words(view: ItemView) -> frozenset[str]:
+    texts = [f"{suggestion['text']} {suggestion['paste']}" for suggestion in view.suggestions["try"]]
     return frozenset(re.findall(r"\w+", " ".join(texts)))
 
 
@@ -239,7 +212,7 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _headline(document: Mapping[str, Json]) -> list[str]:
+def _headline(document: Mapping[str, Json], items: Sequence[ItemView]) -> list[str]:
     counts = document["summary"]
     total = counts["total"]
     if not total:
@@ -257,13 +230,11 @@ def _headline(document: Mapping[str, Json]) -> list[str]:
         return [f"## Fairness: {title}", "", f"Target: {escaped(document['target'])}.", *_notes(document)]
     checks = counted(total, "check")
     title = f"{bad} of {checks} failed" if bad else f"{counts['passed']} of {checks} passed"
-    if known := report_items.known_failures(document["items"]):
+    if known := report_items.known_failures(items):
         title = f"{title}, {known}"
     if reused := reused_answers(document):
         title = f"{title}; {reused}"
-    changes = [
-        line for change in report_items.served_model_changes(document["items"]) for line in ("", escaped(change))
-    ]
+    changes = [line for change in report_items.served_model_changes(items) for line in ("", escaped(change))]
     return [
         f"## Fairness: {escaped(title)}",
         "",
@@ -277,40 +248,33 @@ def _notes(document: Mapping[str, Json]) -> list[str]:
     return [line for text in texts_of_notes(document) for line in ("", f"> {SIGNS['error']} {escaped(text)}")]
 
 
-def _cells(item: Item, several_probes: bool) -> list[str]:
-    name = escaped(f"{item['probe']} {item['id']}" if several_probes else item["id"])
-    baseline = (item["baseline"] or {}).get("value")
-    known = "known " if report_items.outcome(item) == "known" else ""
-    verdict = f"{SIGNS[report_items.outcome(item)]} {known}{item['verdict']}"
-    placebo = f" (placebo {text})" if (text := report_items.placebo_text(item)) else ""
-    return [name, verdict, f"{number(item['value'])}{placebo}", number(baseline), _worse_by(item)]
+def _name(view: ItemView, several_probes: bool) -> str:
+    return escaped(view.name(with_probe=several_probes, separator=" "))
 
 
-def _measured_cells(item: Item, method: Mapping[str, Json], several_probes: bool) -> list[str]:
-    value = with_interval(number(item["value"]), item["interval"])
-    explanation = (item.get("effect") or {}).get("description") or method.get("no_effect_size", "")
-    cells = (
-        report_items.size_of(item) or "-",
-        value,
-        report_items.p_text(item),
-        report_items.effect_text(item),
-        explanation,
-    )
-    return [_cells(item, several_probes)[0], *map(escaped, cells)]
+def _cells(view: ItemView, several_probes: bool) -> list[str]:
+    known = "known " if view.outcome == "known" else ""
+    verdict = f"{SIGNS[view.outcome]} {known}{view.item['verdict']}"
+    value, baseline = ("" if shown is None else number(shown) for shown in (view.shown_value, view.shown_baseline))
+    placebo = f" (placebo {text})" if (text := view.explanation.placebo) else ""
+    worse = with_interval(view.worse_by(), view.change_interval) + view.change_suffix
+    return [_name(view, several_probes), verdict, f"{value}{placebo}", baseline, worse]
 
 
-def _target_cell(item: Item) -> str:
-    return f"{SIGNS[report_items.outcome(item)]} {number(item['value'])}"
+def _measured_cells(view: ItemView, several_probes: bool) -> list[str]:
+    value = with_interval(number(view.item["value"]), view.item["interval"])
+    explanation = (view.item.get("effect") or {}).get("description") or view.method.get("no_effect_size", "")
+    cells = (view.size or "-", value, view.p_value, view.effect, explanation)
+    return [_name(view, several_probes), *map(escaped, cells)]
 
 
-def _reason(item: Item) -> str:
-    text = printable("; ".join([*expectation(item), report_items.shown_reason(item)]))
+def _target_cell(view: ItemView) -> str:
+    return f"{SIGNS[view.outcome]} {number(view.item['value'])}"
+
+
+def _reason(view: ItemView) -> str:
+    text = printable("; ".join([*view.expectation, *filter(None, [view.felt]), view.reason]))
     return escaped(text if len(text) <= MAX_REASON else f"{text[:MAX_REASON]}…")
-
-
-def _contributors(item: Item, several_probes: bool) -> list[str]:
-    name = _cells(item, several_probes)[0]
-    return [f"- **{name}**: {escaped(text)}" for text in top_contributors(item)]
 
 
 def _failures(document: Mapping[str, Json]) -> list[str]:
@@ -366,10 +330,8 @@ def github_comment(document: Mapping[str, Json], options: Sequence[str] = (), ro
         options: options of the suggested command, which select the same requests as this run.
         root: path from the user's working directory to pytest's rootdir, such as `..`.
     """
-    items = sorted(document["items"], key=report_items.severity)
-    worse = [
-        item for item in items if report_items.outcome(item) == "failed" and item["verdict"] != VerdictName.NO_BASELINE
-    ]
+    items = views(document)
+    worse = [view for view in items if view.outcome == "failed" and not view.is_new]
     lines = [
         MARKER,
         f"### {_comment_headline(items, escaped(reused_answers(document)))}",
@@ -377,7 +339,7 @@ def github_comment(document: Mapping[str, Json], options: Sequence[str] = (), ro
         f"Audited: {escaped(document['target'])}. {_sentence(items)}",
         "",
     ]
-    lines += _failure_table(worse, document)
+    lines += _failure_table(worse)
     lines += _errors(items)
     command = accept_command(items, options, root)
     if command is not None:
@@ -389,18 +351,16 @@ def github_comment(document: Mapping[str, Json], options: Sequence[str] = (), ro
     return "\n".join([*lines, report(document, MAX_LENGTH - used).rstrip("\n"), *tail]) + "\n"
 
 
-def _comment_headline(items: Sequence[Item], reused: str) -> str:
+def _comment_headline(items: Sequence[ItemView], reused: str) -> str:
     counts = _counts(items)
     known = f"; {escaped(text)}" if (text := report_items.known_failures(items)) else ""
     nothing = reused or ("nothing new got worse" if known else "nothing got worse")
-    failed = sum(
-        report_items.outcome(item) == "failed" and item["verdict"] != VerdictName.NO_BASELINE for item in items
-    )
+    failed = sum(view.outcome == "failed" and not view.is_new for view in items)
     if not items:
         return f"{SIGNS['error']} Fairness: no audit ran"
     if failed:
         return f"{SIGNS['failed']} Fairness: {_of(failed, items)} failed{known}"
-    if errors := sum(report_items.outcome(item) == "error" for item in items):
+    if errors := sum(view.outcome == "error" for view in items):
         return f"{SIGNS['error']} Fairness: {_of(errors, items)} without a result{known}"
     if new := counts[VerdictName.NO_BASELINE]:
         return f"{SIGNS['failed']} Fairness: {_of(new, items)} without a baseline{known}"
@@ -409,48 +369,40 @@ def _comment_headline(items: Sequence[Item], reused: str) -> str:
     return f"{SIGNS['passed']} Fairness: {nothing}{known}"
 
 
-def _of(number: int, items: Sequence[Item]) -> str:
+def _of(number: int, items: Sequence[ItemView]) -> str:
     return f"{number} of {counted(len(items), 'check')}"
 
 
-def _sentence(items: Sequence[Item]) -> str:
+def _sentence(items: Sequence[ItemView]) -> str:
     """Return the number of checks by verdict, in words."""
     counts = _counts(items)
     return ", ".join(f"{counts[name]} {words}" for name, words in _SENTENCES.items() if counts[name]) + "."
 
 
-def _counts(items: Sequence[Item]) -> Counter[str]:
-    return Counter(map(report_items.status, items))
+def _counts(items: Sequence[ItemView]) -> Counter[str]:
+    return Counter(view.status for view in items)
 
 
-def _failure_table(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
+def _failure_table(items: Sequence[ItemView]) -> list[str]:
     """Return the lines of a table with the findings of the first `SHOWN` items; an empty list without items."""
     if not items:
         return []
     rows = []
-    for item in items[:SHOWN]:
-        method = document["methods"].get(item["audit"], {})
-        text = printable(finding(item, method))
+    for view in items[:SHOWN]:
+        text = printable(view.headline)
         text = text if len(text) <= MAX_FINDING else f"{text[:MAX_FINDING]}…"
-        name = f"{method['title']} ({item['audit']})" if method.get("title") else item["id"]
-        rows.append(
-            [
-                f"{SIGNS['failed']} {report_items.verdict_word(item)[2:]}",
-                escaped(name),
-                escaped(text),
-                escaped(item["probe"]),
-            ]
-        )
+        verdict = f"{SIGNS['failed']} {view.verdict[2:]}"
+        rows.append([verdict, *map(escaped, (view.title, text, view.item["probe"]))])
     more = [f"… and {len(items) - SHOWN} more, below.", ""] if len(items) > SHOWN else []
     return [*table(("verdict", "check", "finding", "probe"), rows), "", *more]
 
 
-def _errors(items: Sequence[Item]) -> list[str]:
+def _errors(items: Sequence[ItemView]) -> list[str]:
     """Return a line for each reason of an error, with the number of checks that have this reason."""
     reasons: dict[str, int] = defaultdict(int)
-    for item in items:
-        if report_items.outcome(item) == "error":
-            reasons[printable(item["reason"].removeprefix(f"{item['id']}: "))[:MAX_FINDING]] += 1
+    for view in items:
+        if view.outcome == "error":
+            reasons[printable(view.reason)[:MAX_FINDING]] += 1
     lines = [f"- {SIGNS['error']} {counted(count, 'check')}: {escaped(reason)}" for reason, count in reasons.items()]
     return [*lines[:SHOWN], ""] if lines else []
 
@@ -513,13 +465,13 @@ class Annotation(NamedTuple):
     """Annotation at a line of a file: a failure, or a remark on an item marked `xfail`.
 
     Attributes:
-        item: the item of the report document.
+        view: the item.
         file: path from the root of the repository.
         line: line in the file, from 1.
         text: the finding as one line.
     """
 
-    item: Item
+    view: ItemView
     file: str
     line: int
     text: str
@@ -540,7 +492,7 @@ def github_commands(document: Mapping[str, Json], folder: str = "") -> list[str]
         by_text.setdefault(annotation.text, []).append(annotation)
     commands: dict[str, list[str]] = {"error": [], "notice": []}
     for same in by_text.values():
-        kind = "error" if report_items.outcome(same[0].item) in FAILING else "notice"
+        kind = "error" if same[0].view.outcome in FAILING else "notice"
         commands[kind].append(_command(kind, same[0], len(same)))
     return [*commands["error"][:MAX_ANNOTATIONS], *commands["notice"][:MAX_ANNOTATIONS]]
 
@@ -552,13 +504,13 @@ def code_quality(document: Mapping[str, Json], folder: str = "") -> str:
     """
     entries = [
         {
-            "description": f"{_title(annotation.item)}: {annotation.text}",
-            "check_name": f"fairness/{annotation.item['audit']}",
+            "description": f"{_title(annotation.view)}: {annotation.text}",
+            "check_name": f"fairness/{annotation.view.item['audit']}",
             # GitLab compares the fingerprints of two branches: they must not contain numbers, which change in each run.
             "fingerprint": hashlib.sha256(
-                json.dumps([annotation.item["nodeid"], annotation.item["id"], annotation.item["verdict"]]).encode()
+                json.dumps([annotation.view.item[name] for name in ("nodeid", "id", "verdict")]).encode()
             ).hexdigest(),
-            "severity": _SEVERITIES[report_items.status(annotation.item)],
+            "severity": _SEVERITIES[annotation.view.status],
             "location": {"path": annotation.file, "lines": {"begin": annotation.line}},
         }
         for annotation in _annotations(document, folder)
@@ -567,20 +519,19 @@ def code_quality(document: Mapping[str, Json], folder: str = "") -> str:
 
 
 def _annotations(document: Mapping[str, Json], folder: str) -> Iterator[Annotation]:
-    for item in sorted(document["items"], key=report_items.severity):
-        if report_items.outcome(item) in FAILING or item.get("expected_failure"):
-            file = posixpath.normpath(posixpath.join(folder, item["nodeid"].partition("::")[0]))
-            text = printable(finding(item, document["methods"].get(item["audit"], {})))
-            yield Annotation(item, file, item.get("line") or 1, text)
+    for view in views(document):
+        if view.outcome in FAILING or view.item.get("expected_failure"):
+            file = posixpath.normpath(posixpath.join(folder, view.file))
+            yield Annotation(view, file, view.item.get("line") or 1, printable(view.headline))
 
 
-def _title(item: Item) -> str:
-    known = "known " if report_items.outcome(item) == "known" else ""
-    return f"{known}{item['verdict']}: {printable(item['id'])}"
+def _title(view: ItemView) -> str:
+    known = "known " if view.outcome == "known" else ""
+    return f"{known}{view.item['verdict']}: {view.name(with_probe=False)}"
 
 
 def _command(kind: str, annotation: Annotation, count: int) -> str:
-    title = _title(annotation.item) + (f" and {count - 1} more" if count > 1 else "")
+    title = _title(annotation.view) + (f" and {count - 1} more" if count > 1 else "")
     place = {"file": annotation.file, "line": str(annotation.line), "title": title}
     properties = ",".join(
         f"{name}={_escaped_property(without_commands(printable(value)))}" for name, value in place.items()

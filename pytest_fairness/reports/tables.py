@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import number, printable, signed, with_interval
-from pytest_fairness.reports.report_items import UNKNOWN, Item, grown_words, unit_of
+from pytest_fairness.reports.view import UNKNOWN, Item, unit_of
 from pytest_fairness.resources import replace_file
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def _row(item: Item, method: Mapping[str, Json]) -> dict[str, Cell]:
         "limit": item["limit"],
         "baseline": (item["baseline"] or {}).get("value"),
         "change": change.get("value"),
-        "change_unit": GROWN_WORDS if grown_words(item) else unit,
+        "change_unit": GROWN_WORDS if item["change"] and item["explanation"]["amount"] else unit,
         "change_low": change_low,
         "change_high": change_high,
         "change_p_value": change.get("p_value"),

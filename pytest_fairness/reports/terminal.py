@@ -11,10 +11,10 @@ from pytest_fairness.errors import counted
 from pytest_fairness.records import Json, VerdictName, target_name
 from pytest_fairness.reports import formatting, report_items, terminal_items
 from pytest_fairness.reports.document import reused_age, reused_answers, texts_of_notes
-from pytest_fairness.reports.findings import accept_command, finding, narrowed
+from pytest_fairness.reports.findings import accept_command, narrowed
 from pytest_fairness.reports.formatting import text_table as aligned
-from pytest_fairness.reports.report_items import FOUND, UNKNOWN, Item
 from pytest_fairness.reports.terminal_items import GAP, INDENT, WORST_ROWS, Line
+from pytest_fairness.reports.view import FOUND, UNKNOWN, ItemView, largest_first, views
 
 # Terminal summary at the end of a run, as lines with pytest's markup.
 
@@ -48,26 +48,27 @@ def summary(
         verbose: whether all rows, full names, full reasons and suggestions are shown.
     """
     width = max(width, MIN_WIDTH)
-    items: list[Item] = sorted(document["items"], key=report_items.severity)
+    items = views(document)
     if not items:
         return notes(document, width)
     if report_items.is_measured_only(items):
         return measured_summary(document, width, retried=retried)
     shown = items if verbose or len(items) <= MOST_ROWS else items[:WORST_ROWS]
     lines = _heading(document, items, width)
-    lines += terminal_items.item_rows(shown, document, width, verbose=verbose)
+    several_probes = len({view.item["probe"] for view in items}) > 1
+    lines += terminal_items.item_rows(shown, width, several_probes=several_probes, verbose=verbose)
     if len(shown) < len(items):
         lines += terminal_items.hidden_rows(items, len(items) - len(shown), width)
     for text in [*other_targets(items, document), *report_items.served_model_changes(items)]:
         lines += terminal_items.paragraph(text, width)
     lines.append(Line(""))
     if len(shown) == len(items):
-        lines += table_by_target(document, width)
+        lines += table_by_target(document, items, width)
     lines += intersection_tables(items, width, verbose=verbose)
     lines += variant_effects(items, width)
     if verbose:
         lines += suggestions(items, width)
-    elif len(shown) < len(items) or any(map(terminal_items.needs_finding, items)):
+    elif len(shown) < len(items) or any(view.needs_headline for view in items):
         lines += terminal_items.paragraph("All rows, reasons, examples and suggested next steps: run with -v.", width)
     if any(document["requests"][name] for name in ("planned", "failed")):  # files of answers need no requests
         lines += request_counts(document, width, retried, lines)
@@ -78,27 +79,27 @@ def summary(
 
 def measured_summary(document: Mapping[str, Json], width: int, *, retried: float = 0) -> list[Line]:
     """Return the summary of a run without verdicts; see `summary` for the arguments."""
-    items: list[Item] = sorted(document["items"], key=report_items.severity)
-    own = [item for item in items if item["verdict"] == VerdictName.MEASURED]
+    items = views(document)
+    own = [view for view in items if view.status == VerdictName.MEASURED]
     lines = _heading(document, items, width)
-    probes = sorted({item["probe"] for item in own})
+    probes = sorted({view.item["probe"] for view in own})
     for probe in probes:
-        of_probe = [item for item in own if item["probe"] == probe]
+        of_probe = [view for view in own if view.item["probe"] == probe]
         table = [*answer_lines(of_probe, width), *table_lines(of_probe, width)]
         title = [Line(formatting.cut(formatting.printable(probe), width), {"bold": True})] if len(probes) > 1 else []
         lines += [*title, *map(Line, table), Line("")]
     if own:
-        lines += [*map(Line, explanation_lines(own, document.get("methods", {}), width)), Line("")]
+        lines += [*map(Line, explanation_lines(own, width)), Line("")]
     lines += intersection_tables(own, width, verbose=True)
     errors: dict[str, list[str]] = {}
     # The reasons can repeat a note about the rows of a file, which is shown once, below.
     note_texts = [text.partition(": ")[2] for text in texts_of_notes(document)]
-    for item in items:
-        if item not in own:
-            why = report_items.shown_reason(item)
+    for view in items:
+        if view not in own:
+            why = view.reason
             for text in note_texts:
                 why = why.removesuffix(text).rstrip()
-            errors.setdefault(formatting.printable(why), []).append(formatting.printable(item["id"]))
+            errors.setdefault(formatting.printable(why), []).append(view.name(with_probe=False))
     for text, names in errors.items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         lines += terminal_items.paragraph(f"{names[0]}{more}: {text}", width, {"red": True})
@@ -107,9 +108,9 @@ def measured_summary(document: Mapping[str, Json], width: int, *, retried: float
     return [*lines, *counts, *notes(document, width)]
 
 
-def _heading(document: Mapping[str, Json], items: Sequence[Item], width: int) -> list[Line]:
+def _heading(document: Mapping[str, Json], items: Sequence[ItemView], width: int) -> list[Line]:
     """Return lines with the target, the probes and the number of items by verdict."""
-    files = {item["probe"]: terminal_items.file_of(item) for item in items}
+    files = {view.item["probe"]: view.file for view in items}
     probes = next(iter(files.values())) if len(files) == 1 else counted(len(files), "probe")
     if report_items.is_measured_only(items):
         counts = formatting.fill(re.split(r"(?<=[,;:]) ", report_items.effect_size_counts(items)), width, comma="")
@@ -139,14 +140,14 @@ _GAP = 2
 _CHANCE = 0.05
 
 
-def table_lines(items: Sequence[Item], width: int) -> list[str]:
+def table_lines(items: Sequence[ItemView], width: int) -> list[str]:
     """Return the table of measured items; each item has one line, in which a long name is cut.
 
     Args:
         items: items of one probe that were measured.
         width: maximum width of a line.
     """
-    rows = [_row(item) for item in report_items.largest_first(items)]
+    rows = [_row(view) for view in largest_first(items)]
     numbers = sum(
         max(formatting.width_of(row[place]) for row in (_HEADER, *rows)) + _GAP for place in range(len(_HEADER) - 1)
     )
@@ -154,7 +155,7 @@ def table_lines(items: Sequence[Item], width: int) -> list[str]:
     return formatting.text_table([_HEADER, *((*row[:-1], name) for row, name in zip(rows, names, strict=True))], width)
 
 
-def answer_lines(items: Sequence[Item], width: int) -> list[str]:
+def answer_lines(items: Sequence[ItemView], width: int) -> list[str]:
     """Return the number of usable and of missing answers by group, as lines of text.
 
     Refused answers count as missing, although the audit `refusals` uses them. If the items have different numbers of
@@ -165,7 +166,7 @@ def answer_lines(items: Sequence[Item], width: int) -> list[str]:
         width: maximum width of a line.
     """
     groups: dict[str, dict[int, int]] = {}  # the most missing answers, by group and number of answers
-    for item in items:
+    for item in (view.item for view in items):
         for group in dict.fromkeys((*item["n"], *item["missing"])):
             missing = item["missing"].get(group, 0)
             lost, answers = groups.setdefault(group, {}), item["n"].get(group, 0) + missing
@@ -188,7 +189,7 @@ def _range_text(counts: Iterable[int]) -> str:
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
-def explanation_lines(items: Sequence[Item], methods: Mapping[str, Mapping[str, Json]], width: int) -> list[str]:
+def explanation_lines(items: Sequence[ItemView], width: int) -> list[str]:
     """Return a sentence for each item, and a sentence about the number of differences that chance alone would give.
 
     An item's sentence states the finding or, if no difference was found, the smallest difference that would have been
@@ -196,29 +197,22 @@ def explanation_lines(items: Sequence[Item], methods: Mapping[str, Mapping[str, 
 
     Args:
         items: items that were measured.
-        methods: descriptions of the audits, by name.
         width: maximum width of a line.
     """
-    explained = [
-        item
-        for item in report_items.largest_first(items)
-        if report_items.size_of(item) or _method(item, methods).get("no_effect_size")
-    ]
-    by_sentence: dict[str, list[Item]] = {}
-    for item in explained:
-        by_sentence.setdefault(finding(item, _method(item, methods)), []).append(item)
+    explained = [view for view in largest_first(items) if view.size or view.method.get("no_effect_size")]
+    by_sentence: dict[str, list[ItemView]] = {}
+    for view in explained:
+        by_sentence.setdefault(view.headline, []).append(view)
     lines: list[str] = []
     for text, (first, *others) in list(by_sentence.items())[:SHOWN]:
-        title = _method(first, methods).get("title")
-        name = (
-            f"{first['id']} and {len(others)} more" if others else f"{title} ({first['id']})" if title else first["id"]
-        )
+        title, name = first.method.get("title"), first.item["id"]
+        name = f"{name} and {len(others)} more" if others else f"{title} ({name})" if title else name
         lines += formatting.wrap(formatting.printable(f"{name}: {text}"), width, hanging="  ")
     if len(by_sentence) > SHOWN:
         lines.append(f"… and {len(by_sentence) - SHOWN} more")
-    known = [item for item in explained if report_items.size_of(item) not in ("", UNKNOWN)]
+    known = [view for view in explained if view.size not in ("", UNKNOWN)]
     if known:
-        differing = sum(report_items.size_of(item) in FOUND for item in known)
+        differing = sum(view.size in FOUND for view in known)
         lines += formatting.wrap(
             f"{differing} of {counted(len(known), 'item')} show a difference; if the groups did not differ at all, "
             f"about {formatting.number(len(known) * _CHANCE)} would still show a difference by chance.",
@@ -227,19 +221,9 @@ def explanation_lines(items: Sequence[Item], methods: Mapping[str, Mapping[str, 
     return lines
 
 
-def _method(item: Item, methods: Mapping[str, Mapping[str, Json]]) -> Mapping[str, Json]:
-    return methods.get(item["audit"], {})
-
-
-def _row(item: Item) -> tuple[str, ...]:
-    value = formatting.with_interval(formatting.number(item["value"]), item["interval"])
-    return (
-        report_items.size_of(item) or "-",
-        value,
-        report_items.p_text(item),
-        report_items.effect_text(item),
-        formatting.printable(item["id"]),
-    )
+def _row(view: ItemView) -> tuple[str, ...]:
+    value = formatting.with_interval(formatting.number(view.item["value"]), view.item["interval"])
+    return (view.size or "-", value, view.p_value, view.effect, view.name(with_probe=False))
 
 
 # Sections of the terminal summary below the table of items: targets, intersections, variants, suggestions.
@@ -248,11 +232,11 @@ SHOWN_VARIANTS = 12
 SHOWN_INTERSECTIONS = 3
 
 
-def other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[str]:
+def other_targets(items: Sequence[ItemView], document: Mapping[str, Json]) -> list[str]:
     """Return a sentence for each target with which a baseline was measured, except for this run's targets."""
     by_name = document["summary"].get("by_target", {})
     others = set()
-    for item in items:
+    for item in (view.item for view in items):
         name, baseline = target_name(item["id"], item["labels"]), item["baseline"]
         current = by_name[name]["target"] if name in by_name else document["target"]
         # A run of several files of answers has their names as its target.
@@ -262,9 +246,9 @@ def other_targets(items: Sequence[Item], document: Mapping[str, Json]) -> list[s
     return sorted(map(formatting.printable, others))
 
 
-def table_by_target(document: Mapping[str, Json], width: int) -> list[Line]:
+def table_by_target(document: Mapping[str, Json], items: Sequence[ItemView], width: int) -> list[Line]:
     """Return a table of value and verdict by item and target; an empty list for fewer than two targets."""
-    names, items_by_target = report_items.items_by_target(document)
+    names, items_by_target = report_items.items_by_target(document, items)
     if len(names) < 2 or not items_by_target:
         return []
     head = ["", *(f"@{name}" for name in names)]
@@ -272,7 +256,7 @@ def table_by_target(document: Mapping[str, Json], width: int) -> list[Line]:
         [
             formatting.printable(title),
             *(
-                f"{formatting.number(own[name]['value'])} {report_items.verdict_word(own[name])}" if name in own else ""
+                f"{formatting.number(own[name].item['value'])} {own[name].verdict}" if name in own else ""
                 for name in names
             ),
         ]
@@ -288,7 +272,7 @@ def table_by_target(document: Mapping[str, Json], width: int) -> list[Line]:
     return [*lines, Line("")]
 
 
-def intersection_tables(items: Sequence[Item], width: int, *, verbose: bool) -> list[Line]:
+def intersection_tables(items: Sequence[ItemView], width: int, *, verbose: bool) -> list[Line]:
     """Return the tables of intersections: all if `verbose` is set, otherwise the first tables with failures."""
     tables = report_items.intersection_tables(items)
     shown = tables if verbose else [table for table in tables if table.failed][:SHOWN_INTERSECTIONS]
@@ -319,13 +303,13 @@ def _grid_lines(table: report_items.CellTable, width: int) -> list[str]:
     ]
 
 
-def variant_effects(items: Sequence[Item], width: int) -> list[Line]:
+def variant_effects(items: Sequence[ItemView], width: int) -> list[Line]:
     """Return lines with the effects of the probes' variants on the items; an empty list without variants."""
-    several_probes = len({item["probe"] for item in items}) > 1
+    several_probes = len({view.item["probe"] for view in items}) > 1
     sentences = [
-        f"{terminal_items.full_name(item, several_probes=several_probes)}, {formatting.printable(sentence)}"
-        for item in items
-        for sentence in report_items.variant_sentences(item)
+        f"{view.name(with_probe=several_probes)}, {formatting.printable(sentence)}"
+        for view in items
+        for sentence in report_items.variant_sentences(view.item)
     ]
     lines = [line for text in sentences[:SHOWN_VARIANTS] for line in terminal_items.paragraph(text, width)]
     if len(sentences) > SHOWN_VARIANTS:
@@ -335,21 +319,17 @@ def variant_effects(items: Sequence[Item], width: int) -> list[Line]:
     return [Line("variants compared with the original prompt:", {"bold": True}), *lines, Line("")] if lines else []
 
 
-def suggestions(items: Sequence[Item], width: int) -> list[Line]:
+def suggestions(items: Sequence[ItemView], width: int) -> list[Line]:
     """Return the first suggestion for the worst failure of each probe."""
     lines: list[Line] = []
-    for probe in sorted({item["probe"] for item in items}):
-        own = [item for item in items if item["probe"] == probe and item["details"].get("suggestions")]
+    for probe in sorted({view.item["probe"] for view in items}):
+        own = [view for view in items if view.item["probe"] == probe and view.suggestions]
         if not own:
             continue
-        suggested = own[0]["details"]["suggestions"]
+        suggested = own[0].suggestions
         first = suggested["try"][0]
-        lines.append(
-            Line(
-                formatting.cut(f"suggested next step ({formatting.printable(terminal_items.file_of(own[0]))}):", width),
-                {"bold": True},
-            )
-        )
+        heading = f"suggested next step ({formatting.printable(own[0].file)}):"
+        lines.append(Line(formatting.cut(heading, width), {"bold": True}))
         lines += terminal_items.paragraph(formatting.printable(f"{suggested['found']} {first['text']}"), width)
         lines += [Line(formatting.escaped(line)) for line in narrowed(first["paste"], width).split("\n")]
         if len(own) > 1 or len(suggested["try"]) > 1:
@@ -415,7 +395,10 @@ def notes(document: Mapping[str, Json], width: int) -> list[Line]:
 
 
 def next_steps(
-    items: Sequence[Item], accept: Callable[[Sequence[Item]], list[str] | None], rebaseline_requests: str, width: int
+    items: Sequence[ItemView],
+    accept: Callable[[Sequence[ItemView]], list[str] | None],
+    rebaseline_requests: str,
+    width: int,
 ) -> list[Line]:
     """Return advice on failed items: how to make a missing baseline, to accept a change, or to get below a limit.
 
@@ -425,18 +408,18 @@ def next_steps(
     lines: list[Line] = (
         terminal_items.paragraph(rebaseline_requests, width) if rebaseline_requests and accept(items) else []
     )
-    new = [item for item in items if item["verdict"] == VerdictName.NO_BASELINE]
+    new = [view for view in items if view.is_new]
     if command := accept(new):
         has = "has" if len(new) == 1 else "have"
         text = f"{counted(len(new), 'item')} {has} no baseline and no limit. To record the values as the baseline:"
         lines += _command(text, command, width)
-    if any(report_items.status(item) == VerdictName.OVER_LIMIT for item in items):
+    if any(view.status == VerdictName.OVER_LIMIT for view in items):
         text = (
             "Some items are over their limit, which a new baseline does not change. Fix the target, or change the "
             "audit's `limit` in the probe."
         )
         lines += terminal_items.paragraph(text, width)
-    if command := accept([item for item in items if item["verdict"] != VerdictName.NO_BASELINE]):
+    if command := accept([view for view in items if not view.is_new]):
         lines += _command("To accept the current values as the new baseline:", command, width)
     return lines
 

@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from pytest_fairness.errors import counted
-from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports import formatting, report_items
-from pytest_fairness.reports.findings import expectation, finding
-from pytest_fairness.reports.report_items import SAME_ANSWERS, Item
+from pytest_fairness.records import Json, Quote
+from pytest_fairness.reports import formatting
+from pytest_fairness.reports.formatting import printable, reason_lines, wrap
+from pytest_fairness.reports.report_items import verdict_counts
+from pytest_fairness.reports.view import ItemView, status_in_words
 
 # Table of the terminal summary: a row for each item, and its finding where the row alone is not sufficient.
 
@@ -25,86 +26,65 @@ OF_PAIRS = "Of several groups, the change is that of the two that differ most in
 """Note below a table that has the change of one of several pairs of groups."""
 
 
-def item_rows(items: Sequence[Item], document: Mapping[str, Json], width: int, *, verbose: bool) -> list[Line]:
-    """Return the headings and a row for each item, followed by its finding if `needs_finding` says so."""
-    several = len({item["probe"] for item in document["items"]}) > 1
-    compared = any(item["change"] for item in items)
+def item_rows(items: Sequence[ItemView], width: int, *, several_probes: bool, verbose: bool) -> list[Line]:
+    """Return the headings and a row for each item, followed by its finding if `needs_headline` says so."""
+    compared = any(view.item["change"] for view in items)
     exact, short = (
-        [_cells(item, several_probes=several, rounded=rounded) for item in items] for rounded in (False, True)
+        [_cells(view, several_probes=several_probes, rounded=rounded) for view in items] for rounded in (False, True)
     )
-    headings = {"change": "change ± 95 %"}, {"change": "change ± 95 %"}
+    headings = {"change": "worse ± 95 %"}, {"change": "worse ± 95 %"}
     if not compared:  # there is room for the interval of the value, or at least for half its width
         headings = {"value": "value [95 %]"}, {"value": "value ± 95 %"}
-        for item, exact_cells, short_cells in zip(items, exact, short, strict=True):
-            exact_cells["value"] = formatting.with_interval(exact_cells["value"], item["interval"])
-            short_cells["value"] = _with_half_width(short_cells["value"], item["interval"])
+        for view, exact_cells, short_cells in zip(items, exact, short, strict=True):
+            exact_cells["value"] = formatting.with_interval(exact_cells["value"], view.item["interval"])
+            short_cells["value"] = _with_half_width(short_cells["value"], view.item["interval"])
     needed = [name for name in exact[0] if name != "baseline" and any(row[name] for row in exact)]
     fits = verbose or _room(exact, headings[0], width, needed) >= max(formatting.width_of(row["item"]) for row in exact)
     table, heading = (exact, headings[0]) if fits else (short, headings[1])
     cells = _fitting(table, heading, width, verbose=verbose)
-    texts = [_text(item, document, verbose=verbose) for item in items]
+    texts = [_text(view, verbose=verbose) for view in items]
     lines = [Line(cells[0])]
-    for item, row, (text, next_text) in zip(items, cells[1:], pairwise([*texts, None]), strict=True):
-        lines.append(Line(row, row_markup(item)))
+    for view, row, (text, next_text) in zip(items, cells[1:], pairwise([*texts, None]), strict=True):
+        lines.append(Line(row, row_markup(view)))
         if text and text != next_text:  # a text of consecutive items is shown once, below the last of these items
-            if verbose or report_items.outcome(item) == "error":
-                lines += [Line(f"{INDENT}{line}") for line in formatting.reason_lines(text, width - len(INDENT))]
+            if verbose or view.outcome == "error":
+                lines += [Line(f"{INDENT}{line}") for line in reason_lines(text, width - len(INDENT))]
             else:
-                lines += map(Line, formatting.wrap(text, width, indent=INDENT, lines=FINDING_LINES))
-    if any((item["change"] or {}).get("groups") for item in items):
-        lines += map(Line, formatting.wrap(OF_PAIRS, width, lines=FINDING_LINES))
+                lines += map(Line, wrap(text, width, indent=INDENT, lines=FINDING_LINES))
+    if any((view.item["change"] or {}).get("groups") for view in items):
+        lines += map(Line, wrap(OF_PAIRS, width, lines=FINDING_LINES))
     return lines
 
 
-def needs_finding(item: Item) -> bool:
-    """Return whether the item's finding must be shown below its row."""
-    if item["verdict"] == VerdictName.NO_BASELINE:
-        return bool(item.get("undecided"))
-    noted = report_items.is_tolerated_worsening(item) or item["concerns"] or item.get("expected_failure")
-    return item["verdict"] != VerdictName.PASS or bool(noted)
-
-
-def _text(item: Item, document: Mapping[str, Json], *, verbose: bool) -> str:
+def _text(view: ItemView, *, verbose: bool) -> str:
     """Return the text below an item's row; empty if the row alone is sufficient."""
-    if not needs_finding(item):
+    if not view.needs_headline:
         return ""
-    if verbose and report_items.outcome(item) != "failed":
-        return formatting.printable("; ".join([*expectation(item), report_items.shown_reason(item)]))
-    return formatting.printable(finding(item, document.get("methods", {}).get(item["audit"], {})))
+    if verbose and view.outcome != "failed":
+        return printable("; ".join([*view.expectation, view.reason]))
+    return printable(view.headline)
 
 
-def _cells(item: Item, *, several_probes: bool, rounded: bool) -> dict[str, str]:
+def _cells(view: ItemView, *, several_probes: bool, rounded: bool) -> dict[str, str]:
     """Return the cells of an item by column; a cell without a value is empty.
 
     Args:
-        item: the item.
+        view: the item.
         several_probes: whether names begin with the probe's name.
         rounded: whether value and change are rounded to the digits of the half width of their intervals.
     """
-    change, limit = item["change"], item["limit"]
-    # The change of one of several pairs is no difference between the largest gaps of two runs.
-    baseline = None if (change or {}).get("groups") else (item["baseline"] or {}).get("value")
-    value = _rounded(item["value"], item["interval"]) if rounded else item["value"]
-    shown_change = change and (_rounded(change["value"], change["interval"]) if rounded else change["value"])
-    if change and item["verdict"] != VerdictName.OVER_LIMIT:
-        allowed = formatting.number(item["tolerance"])
-    else:
-        allowed = "" if limit is None else f"limit {formatting.number(limit)}"
+    change, interval = view.item["change"], view.change_interval
+    value, baseline = view.shown_value, view.shown_baseline
+    value = _rounded(value, view.item["interval"]) if rounded else value
+    moved = _rounded(change["value"], interval) if change and rounded else None
     return {
-        "verdict": report_items.verdict_word(item),
+        "verdict": view.verdict,
         "value": "" if value is None else formatting.number(value),
         "baseline": "" if baseline is None else formatting.number(baseline),
-        "change": (
-            SAME_ANSWERS
-            if report_items.is_same_answers(item)
-            else _with_half_width(report_items.grown_words(item) or formatting.signed(shown_change), change["interval"])
-            + report_items.change_suffix(item)
-            if change
-            else ""
-        ),
-        "allowed": allowed,
-        "placebo": report_items.placebo_text(item),
-        "item": full_name(item, several_probes=several_probes),
+        "change": _with_half_width(view.worse_by(value=moved), interval) + view.change_suffix,
+        "allowed": view.allowed,
+        "placebo": view.explanation.placebo,
+        "item": view.name(with_probe=several_probes),
     }
 
 
@@ -160,24 +140,47 @@ def _room(table: Sequence[Mapping[str, str]], headings: Mapping[str, str], width
     )
 
 
-def hidden_rows(items: Sequence[Item], hidden: int, width: int) -> list[Line]:
+def hidden_rows(items: Sequence[ItemView], hidden: int, width: int) -> list[Line]:
     """Return lines with the number of hidden rows and, for several probes, the verdicts of all items by probe."""
-    by_probe: defaultdict[str, list[Item]] = defaultdict(list)
-    for item in items:
-        by_probe[item["probe"]].append(item)
+    by_probe: defaultdict[str, list[ItemView]] = defaultdict(list)
+    for view in items:
+        by_probe[view.item["probe"]].append(view)
     lines = [Line(f"… and {hidden:,} more"), Line("")]
     if len(by_probe) == 1:
         return lines
     for probe, own in list(by_probe.items())[:WORST_ROWS]:
-        lines.append(
-            Line(
-                formatting.cut(f"{formatting.printable(probe)}: {', '.join(verdict_count_texts(own))}", width),
-                row_markup(own[0]),
-            )
-        )
+        text = f"{printable(probe)}: {', '.join(verdict_count_texts(own))}"
+        lines.append(Line(formatting.cut(text, width), row_markup(own[0])))
     if len(by_probe) > WORST_ROWS:
         lines.append(Line(f"… and {counted(len(by_probe) - WORST_ROWS, 'more probe')}"))
     return lines
+
+
+# Text of a failed item in pytest's section FAILURES.
+
+WIDTH = 80
+"""Maximum width of a line of a failure's text in pytest's output."""
+SHOWN_EXAMPLES = 2
+SHOWN_SENTENCES = 4
+EXAMPLE_LINES = 3
+
+
+def failure_text(view: ItemView) -> str:
+    """Return a failed item's text in pytest's output: reason, top contributors, examples, sentences with answers."""
+    lines = reason_lines(view.item["reason"], WIDTH)
+    for text in view.evidence:
+        lines += wrap(printable(text), WIDTH, indent="  ", hanging="    ")
+    examples = map(_quoted, view.explanation.examples[:SHOWN_EXAMPLES])
+    for text in [*examples, *view.explanation.sentences[:SHOWN_SENTENCES]]:
+        lines += wrap(printable(text), WIDTH, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
+    return "\n".join(lines)
+
+
+def _quoted(example: Quote) -> str:
+    status = status_in_words(example.status)
+    if not (isinstance(example.text, str) and example.text.strip()):
+        return f"{example.group}: ({status or 'no answer'})"
+    return f"{example.group}{f' ({status})' if status else ''}: “{example.text}”"
 
 
 # Lines of the terminal summary, and parts that several of its sections share.
@@ -205,32 +208,19 @@ def paragraph(text: str, width: int, markup: Mapping[str, bool] | None = None) -
     return [Line(line, markup or {}) for line in formatting.reason_lines(text, width)]
 
 
-def row_markup(item: Item) -> dict[str, bool]:
+def row_markup(view: ItemView) -> dict[str, bool]:
     """Return the colour of the item's row, as pytest's markup."""
-    if item["verdict"] == VerdictName.NO_BASELINE:
-        return {"yellow": True}
-    colour = _COLOURS[report_items.outcome(item)]
+    colour = "yellow" if view.is_new else _COLOURS[view.outcome]
     return {colour: True} if colour else {}
 
 
-def verdict_count_texts(items: Iterable[Item]) -> list[str]:
+def verdict_count_texts(items: Iterable[ItemView]) -> list[str]:
     """Return the number of items by status, the worst status first: `✗ 2 regressions`, `✓ 5 pass`."""
     texts = []
-    for word, count in report_items.verdict_counts(items).items():
+    for word, count in verdict_counts(items).items():
         symbol, _, name = word.partition(" ")
         texts.append(f"{symbol} {counted(count, NOUNS[name]) if name in NOUNS else f'{count:,} {name}'}")
     return texts
-
-
-def full_name(item: Item, *, several_probes: bool) -> str:
-    """Return the item's id; in a run with several probes, with the probe's name before it (`probe::id`)."""
-    return formatting.printable(f"{item['probe']}::{item['id']}" if several_probes else item["id"])
-
-
-def file_of(item: Item) -> str:
-    """Return the path of the item's probe file or Python test file, as in the item's node id."""
-    nodeid: str = item["nodeid"]
-    return nodeid.partition("::")[0]
 
 
 # Terminal output of `--fairness-dry-run`: the requests that a run would send, and their cost.

@@ -35,8 +35,8 @@ from pytest_fairness.records import (
     target_name,
     without_target,
 )
-from pytest_fairness.reports.report_items import status
 from pytest_fairness.reports.tables import DataTable, word_table
+from pytest_fairness.reports.view import status_of
 from pytest_fairness.run.items import items_of, words_of
 from pytest_fairness.run.run import Run
 from pytest_fairness.stats import resampling
@@ -89,7 +89,7 @@ class History:
         items = [
             {
                 **{name: item[name] for name in _ITEM},
-                **({"status": status(item)} if item.get("expected_failure") else {}),
+                **({"status": status_of(item)} if item.get("expected_failure") else {}),
                 "target": targets.get(_key(item), document["target"]),
             }
             for item in document["items"]

@@ -416,10 +416,10 @@ class ItemView(ABC):
     @property
     def plots(self) -> list[Plot]:
         """Return the charts of the item, as the HTML report shows them; an empty list without a measurement."""
-        from pytest_fairness.reports.charts import Plot, detail_charts
+        from pytest_fairness.reports import charts, view
 
-        found, _ = detail_charts(_document_item(self), self.item.audit.info.to_json())
-        return [Plot(chart) for chart in found]
+        found, _ = charts.detail_charts(view.ItemView(_document_item(self), self.item.audit.info.to_json()))
+        return [charts.Plot(chart) for chart in found]
 
     def __repr__(self) -> str:
         found = self._measurement_or_error()

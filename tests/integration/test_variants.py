@@ -196,7 +196,7 @@ def test_what_is_suggested_is_pasted_and_works(project: Project) -> None:
         arguments = ("--fairness", "--fairness-report", "report.json", "--fairness-base-url", server.url)
         result = project.run(*arguments, "-v", target="openai:giver")
         (item,) = project.read("report.json")["items"]
-        found = item["details"]["suggestions"]
+        found = item["suggestions"]
         assert re.match("Answers for woman say (perfume and scarf|scarf and perfume)", found["found"])
         first, words, sample = found["try"]
         assert (first["action"], words["action"], sample["action"]) == ("variant", "filter", "sample")
@@ -210,7 +210,7 @@ def test_what_is_suggested_is_pasted_and_works(project: Project) -> None:
         assert measured["effect"] == "lower"
         assert measured["change"] == pytest.approx(measured["value"] - item["value"], abs=0.02)
         assert measured["change_interval"][1] < 0
-        assert item["details"]["suggestions"]["try"][0]["action"] == "adopt"
+        assert item["suggestions"]["try"][0]["action"] == "adopt"
         (alone,) = audit(project.path / "probes/gifts.yaml", "openai:giver", base_url=server.url)
         assert alone.measurement is not None
         assert json.loads(json.dumps(alone.measurement.details["variants"]["debiased"])) == measured

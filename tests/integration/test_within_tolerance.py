@@ -18,7 +18,7 @@ def test_a_significant_worsening_within_the_tolerance_is_noted(
     names = [word for name in ("r.json", "r.md", "r.html") for word in ("--fairness-report", name)]
     result = project.run("--fairness", *names, target="python:app:service")
     assert result.parseoutcomes() == {"passed": 1}
-    assert says(result, "Kim vs Alex: +0.06 (allowed 0.1); significantly worse, but within tolerance")
+    assert says(result, "Kim vs Alex: worse by 0.06 (allowed 0.1); significantly worse, but within tolerance")
     (item,) = project.read("r.json")["items"]
     assert (item["verdict"], item["change"]["significant"]) == ("pass", True)
     assert 0.06 < item["change"]["upper_bound"] < 0.2

@@ -91,7 +91,7 @@ def test_a_worse_value_is_shown_in_words_with_a_table_and_answers(project: Proje
         "worse   0.018  0.061  +0.043 ± 0.014     0.03  products jsd[race=Black]",
         "",
         "products jsd[race=Black]: worse",
-        "  Black vs White: +0.043 bits (allowed 0.03)",
+        "  Black vs White: worse by 0.043 bits (allowed 0.03)",
         "  contributions: more for Black: hair 0.01 → 0.02; more for White: oil 0.008",
         "    (new)",
         "  in probes/products.yaml",
@@ -133,7 +133,7 @@ def test_the_same_value_needs_no_examples(project: Project, diff: Callable[..., 
     project.commit()
     write(project, {JSD: entry(target="openai:other")}, rows("Hair oil"))
     text = diff()
-    assert "1 same value" in text
+    assert "1 no worse" in text
     assert "Black vs White: 0.018 bits" in text
     assert "Hair oil" not in text
 
@@ -212,7 +212,7 @@ def test_probes_and_python_tests_are_in_one_review(project: Project, diff: Calla
     project.run("--fairness-rebaseline", target="python:app:biased")
     text = diff()
     for name, file in (("gifts", "probes/gifts.yaml"), ("letters", "test_letters.py")):
-        assert f"{name} refusals[name=Kim]: worse\n  Kim vs Alex: +1 (allowed 0.1)\n" in text
+        assert f"{name} refusals[name=Kim]: worse\n  Kim vs Alex: worse by 1 (allowed 0.1)\n" in text
         assert f"\n  in {file}\n" in text
     assert "now: “I'm sorry, but I can't help with that.”" in text
 
@@ -354,7 +354,7 @@ def test_a_change_of_marked_words_is_that_of_the_run_and_names_the_words(
     assert grew < item["value"], "the difference of the values is another number"
     project.run("--fairness-rebaseline", "--fairness-replay", target="python:shop:worded")
     text = " ".join(diff().split())
-    assert f"worse 0 {item['value']:.0f} {grew:.0f} words grew 1 gifts marked_words[name=Kim]" in text
+    assert f"worse {grew:.0f} words grew 1 gifts marked_words[name=Kim]" in text
     assert f"Kim vs Alex: {grew:.0f} words grew (allowed 1)" in text
     assert "an (0% → 100% of this group's texts" in text
     assert "now significant: " in text

@@ -11,6 +11,7 @@ from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import charts, html_items
 from pytest_fairness.reports.charts import MARKS, Chart, svg
 from pytest_fairness.reports.document import explanation_of
+from pytest_fairness.reports.view import ItemView, views
 from tests.support.results import report, result
 
 
@@ -29,8 +30,12 @@ CHARTS = {
 """Names of drawings by detail, as audits declare them."""
 
 
+def view(details: Json, method: Json) -> ItemView:
+    return ItemView({**item(), "details": details}, method)
+
+
 def chart(name: str, detail: Json) -> Chart:
-    found, rest = charts.detail_charts({**item(), "details": {name: detail}}, {"charts": CHARTS})
+    found, rest = charts.detail_charts(view({name: detail}, {"charts": CHARTS}))
     assert not rest
     (one,) = found
     return one
@@ -69,14 +74,14 @@ def test_any_mapping_of_names_to_means_gets_a_chart() -> None:
     one = chart("whatever_it_is", detail)
     assert names(one) == ["young", "old"]
     assert one.title == "Whatever it is, by name, with 95 % confidence intervals"
-    found, rest = charts.detail_charts({**item(), "details": {"other": {"old": {"mean": 0.2}, "young": 3}}}, {})
+    found, rest = charts.detail_charts(view({"other": {"old": {"mean": 0.2}, "young": 3}}, {}))
     assert not found
     assert set(rest) == {"other"}
 
 
 def test_the_similarity_of_neutral_lists_is_drawn() -> None:
     details = {"similarity": {"old": {"mean": 0.2}}, "noise_floor": {"mean": 0.625}}
-    (one,), rest = charts.detail_charts({**item(), "details": details}, {})
+    (one,), rest = charts.detail_charts(view(details, {}))
     assert one.text == "Lowest first: old 0.2. Dashed line: two neutral lists 0.625."
     assert len(one.spec["layer"]) == 4
     assert set(rest) == {"noise_floor"}
@@ -87,7 +92,7 @@ def test_an_audit_names_the_chart_of_its_detail() -> None:
     method = AuditInfo(
         name="", title="", better=Direction.LOWER, tolerance=0.1, value_range=(0, 1), charts={"typical": "word_weights"}
     )
-    (one,), rest = charts.detail_charts({**item(), "details": details}, method.to_json())
+    (one,), rest = charts.detail_charts(view(details, method.to_json()))
     assert (one.title, names(one)) == ("Words that distinguish the groups", ["oil"])
     assert set(rest) == {"old"}
 
@@ -114,7 +119,7 @@ def test_flips_show_the_changed_fields_and_both_answers() -> None:
 def test_the_range_within_tolerance_depends_on_the_direction(
     audit: str, allowed: tuple[float | None, ...] | None
 ) -> None:
-    one = charts.baseline_change(item(audit=audit), result(audit=audit).method)
+    one = charts.baseline_change(ItemView(item(audit=audit), result(audit=audit).method))
     assert one is not None
     bands = [layer for layer in one.spec["layer"] if layer["mark"]["type"] == "rect"]
     if allowed is None:
@@ -127,17 +132,17 @@ def test_the_range_within_tolerance_depends_on_the_direction(
 
 
 def test_the_limit_is_drawn_and_an_item_without_value_has_no_chart() -> None:
-    one = charts.baseline_change(item(limit=0.3), {})
+    one = charts.baseline_change(ItemView(item(limit=0.3), {}))
     assert one is not None
     assert "limit 0.3" in one.text
-    assert charts.baseline_change({**item(), "value": None}, {}) is None
+    assert charts.baseline_change(ItemView({**item(), "value": None}, {})) is None
 
 
 def test_a_verdict_has_colour_and_shape() -> None:
     marks = set()
     for verdict in (VerdictName.REGRESSION, VerdictName.INCONCLUSIVE, VerdictName.PASS):
-        (measured,) = report(result(verdict))["items"]
-        one = charts.baseline_change(measured, {})
+        (measured,) = views(report(result(verdict)))
+        one = charts.baseline_change(measured)
         assert one is not None
         current = one.spec["data"]["values"][-1]
         marks.add((current["colour"], current["shape"]))
@@ -214,7 +219,7 @@ def test_pieces_mark_words_or_what_differs() -> None:
 
 def contributing_words(details: Json) -> html_items.Words:
     told = {**item(), "details": details}
-    return html_items.contributing_words({**told, "explanation": explanation_of(told).to_json()})
+    return html_items.contributing_words(ItemView({**told, "explanation": explanation_of(told).to_json()}, {}))
 
 
 def test_contributing_words_belong_to_the_group_that_uses_them_more() -> None:
@@ -252,7 +257,7 @@ def test_all_drawings_are_of_three_kinds() -> None:
         "distribution": {"old": [1.0, 2.0, 4.0], "young": [1.0, 3.0, 4.0]},
         "variants": {"plain": {"effect": "lower", "change": -0.1, "change_interval": [-0.2, -0.05]}},
     }
-    found, rest = charts.detail_charts({**item(), "details": details}, {"charts": CHARTS})
+    found, rest = charts.detail_charts(view(details, {"charts": CHARTS}))
     assert not rest
     assert len(found) == len(details)
     assert all(svg(one, "x").startswith("<svg") for one in found)

@@ -17,6 +17,7 @@ from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Comparison, ItemResult, Json, Measurement, Quote, VerdictName
 from pytest_fairness.reports import html
 from pytest_fairness.reports.report_items import verdict_counts
+from pytest_fairness.reports.view import views
 from tests.support.pages import Element, Page
 from tests.support.results import DETAILS, explained, report, result, with_finding
 
@@ -168,7 +169,7 @@ def test_the_worst_outcome_comes_first_and_failures_are_open(page: Page) -> None
 def test_filters_name_what_the_items_have(page: Page) -> None:
     (form,) = page.all("form")
     assert "hidden" in form.attributes  # shown by the script, without which it could do nothing
-    verdicts = list(verdict_counts(RUN["items"]))
+    verdicts = list(verdict_counts(views(RUN)))
     assert [each.text for each in page.all("option")][: len(verdicts) + 4] == [
         "all",
         *verdicts,
@@ -229,7 +230,7 @@ def test_the_and_of_a_list_of_words_is_not_highlighted() -> None:
     ("verdict", "more", "amount"),
     [
         (VerdictName.OVER_LIMIT, {"limit": 0.0, "comparison": None}, "0.0612 bits (limit 0)."),
-        (VerdictName.REGRESSION, {"tolerance": 0.0}, "+0.0434 bits (allowed 0)."),
+        (VerdictName.REGRESSION, {"tolerance": 0.0}, "worse by 0.0434 bits (allowed 0)."),
     ],
 )
 def test_the_summary_says_how_much_even_if_nothing_is_allowed(

@@ -106,7 +106,7 @@ def test_probes_have_suggestions_of_their_own() -> None:
 def test_words_that_grew_are_not_shown_as_a_difference_of_values() -> None:
     change = Comparison(3.0, None, None, 0.001, details={"grown": []})
     text = markdown.report(report(result(VerdictName.REGRESSION, audit="marked_words", comparison=change)))
-    assert "| 0.0612 | 0.0178 | 3 words grew |" in text
+    assert "|  |  | 3 words grew |" in text, "the value counts other words"
 
 
 def test_errors_count_as_failed_and_a_run_without_items_has_no_table() -> None:

@@ -13,6 +13,7 @@ from pytest_fairness.records import current_id, item_id, target_name, without_ta
 from pytest_fairness.reports import files, markdown, report_items, terminal
 from pytest_fairness.reports.document import report_document
 from pytest_fairness.reports.formatting import width_of
+from pytest_fairness.reports.view import views
 from tests.support.results import result
 
 NAMES = [f"model-{number}" for number in range(6)]
@@ -77,14 +78,14 @@ def test_the_document_matches_the_schema_and_counts_by_target() -> None:
 def test_an_unnamed_target_has_no_counts_by_target_and_no_table() -> None:
     written = report_document([result()], tool_version="1", target="local", started=0.0, seconds=1.0, requests={})
     assert "by_target" not in written["summary"]
-    assert report_items.items_by_target(written) == ([], [])
+    assert report_items.items_by_target(written, views(written)) == ([], [])
 
 
 def test_the_table_has_a_row_per_item_and_a_column_per_target() -> None:
-    names, rows = report_items.items_by_target(report(["b", "a"]))
+    names, rows = report_items.items_by_target(report(["b", "a"]), views(report(["b", "a"])))
     assert names == ["a", "b"]
     assert [title for title, _ in rows] == ["jsd[race=Asian]", "jsd[race=Black]"]
-    assert {name: item["id"] for name, item in rows[0][1].items()} == {
+    assert {name: view.item["id"] for name, view in rows[0][1].items()} == {
         "a": "jsd[race=Asian,target=a]",
         "b": "jsd[race=Asian,target=b]",
     }

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.records import ItemResult, Json, Measurement, Verdict, VerdictName
-from pytest_fairness.reports.findings import accept_command, failure_text
+from pytest_fairness.reports.findings import accept_command
 from pytest_fairness.reports.formatting import cut, cut_ids, cut_middle, number, printable, width_of, wrap
 from pytest_fairness.reports.terminal import MOST_ROWS, summary
-from pytest_fairness.reports.terminal_items import WORST_ROWS, Line
+from pytest_fairness.reports.terminal_items import WORST_ROWS, Line, failure_text
+from pytest_fairness.reports.view import views
 from tests.support.results import DETAILS, EXAMPLE, report, result
 
 LONG = (
@@ -91,7 +92,7 @@ def test_items_with_the_same_verdict_are_sorted_by_change_in_tolerances() -> Non
 def test_a_row_is_aligned_with_its_headings() -> None:
     header, row = (line.text for line in rows_of(result(VerdictName.REGRESSION)))
     assert row.split() == ["✗", "regression", "0.0612", "0.0178", "+0.0434", "±", "0.014", "0.02", "jsd[race=Black]"]
-    assert row.index("+0.0434") == header.index("change ± 95 %")
+    assert row.index("+0.0434") == header.index("worse ± 95 %")
     assert row.index("0.02 ") == header.index("allowed")
     assert row.index("jsd") == header.index("item")
     assert row.index("0.0178") + len("0.0178") == header.index("baseline") + len("baseline")
@@ -138,21 +139,19 @@ def test_the_finding_of_an_item_is_below_its_row_once() -> None:
     failed = replace(failed, verdict=replace(failed.verdict, contributors=("hair", "oil")))
     for verbose in (False, True):
         text = text_of(failed, verbose=verbose)
-        assert text.count("Black vs White: +0.0434 bits (allowed 0.02): hair, oil") == 1
+        assert text.count("Black vs White: worse by 0.0434 bits (allowed 0.02): hair, oil") == 1
         assert "significant (p < 0.001" not in text, "pytest's own section has the reason with -v"
 
 
 def test_the_failure_text_names_the_top_contributors() -> None:
-    text = failure_text(report(result(VerdictName.REGRESSION, reason=LONG))["items"][0])
+    text = failure_text(views(report(result(VerdictName.REGRESSION, reason=LONG)))[0])
     assert " ".join(text.split()).count(LONG) == 1
     assert "used more for Black (bits): hair 0.0123, oil 0.0081" in text
     assert "used more for White (bits): tie 0.0101" in text
     assert f"Black: “{EXAMPLE}”" in " ".join(text.split())
     assert "no usable answer: Black 0 of 45, White 1 of 45" in text
-    assert "typical of Black: hair, oil" in failure_text(
-        report(result(VerdictName.OVER_LIMIT, audit="svm"))["items"][0]
-    )
-    words = failure_text(report(result(VerdictName.REGRESSION, audit="marked_words"))["items"][0])
+    assert "typical of Black: hair, oil" in failure_text(views(report(result(VerdictName.OVER_LIMIT, audit="svm")))[0])
+    words = failure_text(views(report(result(VerdictName.REGRESSION, audit="marked_words")))[0])
     assert "used more for Black: hair (z 6.12, uses 41 against 3)" in words
     assert "used more for White: tie (z -4.5, uses 22 against 1)" in words
     assert "nice" not in words
@@ -168,7 +167,7 @@ def test_words_that_grew_replace_significant_words() -> None:
     details = {**DETAILS["marked_words"], "grown": grown}
     measurement = Measurement(2.0, None, None, None, {"Black": 45, "White": 45}, {}, details)
     failed = result(VerdictName.REGRESSION, audit="marked_words", measurement=measurement)
-    text = " ".join(failure_text(report(failed)["items"][0]).split())
+    text = " ".join(failure_text(views(report(failed))[0]).split())
     assert (
         "used more for Black since the baseline: braid (10% → 60% of this group's texts, 0% → 0% of the other group's "
         "texts), oil, comb (10% → 50%, 0% → 0%)" in text
@@ -184,7 +183,7 @@ def test_refusals_are_counted_by_group() -> None:
     details = {"refused": {"Black": 12, "White": 1}, "unreadable": {"Black": 0, "White": 0}}
     measurement = Measurement(0.25, None, None, None, {"Black": 45, "White": 44}, {"Black": 0, "White": 1}, details)
     failed = result(VerdictName.REGRESSION, audit="refusals", measurement=measurement)
-    text = failure_text(report(failed)["items"][0])
+    text = failure_text(views(report(failed))[0])
     assert "  refused: Black 12 of 45, White 1 of 45\n" in text
     assert text.endswith("  no usable answer: Black 0 of 45, White 1 of 45")
     assert "unreadable" not in text
@@ -226,7 +225,7 @@ def test_all_details_are_optional(details: dict[str, Json]) -> None:
     measurement = Measurement(2.0, None, None, None, {}, {}, details)
     failed = result(VerdictName.REGRESSION, measurement=measurement, comparison=None)
     assert "regression" in text_of(failed)
-    assert " ".join(failure_text(report(failed)["items"][0]).split()).startswith(failed.verdict.reason)
+    assert " ".join(failure_text(views(report(failed))[0]).split()).startswith(failed.verdict.reason)
 
 
 def test_passes_have_no_finding_and_inconclusive_items_say_why() -> None:
@@ -234,7 +233,7 @@ def test_passes_have_no_finding_and_inconclusive_items_say_why() -> None:
     unclear = replace(unclear, verdict=replace(unclear.verdict, undecided="about 40 trials would decide"))
     text = text_of(result(), unclear)
     assert text.count(" vs White") == 1
-    assert "Asian vs White: +0.0434 bits (allowed 0.02); about 40 trials would decide" in " ".join(text.split())
+    assert "Asian vs White: worse by 0.0434 bits (allowed 0.02); about 40 trials would decide" in " ".join(text.split())
     assert "    Needs about 40 trials to decide." in text_of(unclear, verbose=True)
 
 
@@ -347,8 +346,8 @@ def test_the_accept_command_leaves_out_known_failures() -> None:
 
 
 def test_the_accept_command_names_a_file_all_of_whose_items_it_means() -> None:
-    items = report(result(VerdictName.NO_BASELINE), result(VerdictName.NO_BASELINE, value="x"))["items"]
-    names = [item["nodeid"] for item in items]
+    items = views(report(result(VerdictName.NO_BASELINE), result(VerdictName.NO_BASELINE, value="x")))
+    names = [view.item["nodeid"] for view in items]
     file = "probes/products.yaml"
     assert accept_command(items, all_items={file: names}) == ["pytest", "--fairness-rebaseline", file]
     for known in ({file: [*names, f"{file}::svm"]}, {"probes/letters.yaml": names}, None):
@@ -360,7 +359,7 @@ def test_the_accept_command_names_a_file_all_of_whose_items_it_means() -> None:
 )
 def test_other_outcomes_have_no_accept_command(verdict: VerdictName) -> None:
     assert commands(result(verdict)) == []
-    assert accept_command(report(result(verdict))["items"]) is None
+    assert accept_command(views(report(result(verdict)))) is None
 
 
 def test_an_item_over_its_limit_has_no_accept_command() -> None:
@@ -390,14 +389,14 @@ def test_control_characters_do_not_reach_the_terminal() -> None:
         baseline={"value": 1.0, "target": HOSTILE, "date": HOSTILE},
     )
     shown = [line.text for line in summary(report(hostile), 80, options=("--fairness-target", HOSTILE))]
-    shown += failure_text(report(hostile)["items"][0]).splitlines()
+    shown += failure_text(views(report(hostile))[0]).splitlines()
     assert "\\x1b[2J" in "".join(shown)
     for line in shown:
         assert not {unicodedata.category(character) for character in line} & {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
 def test_the_failure_text_has_reason_contributors_and_examples() -> None:
-    text = failure_text(report(result(VerdictName.REGRESSION, reason=LONG))["items"][0])
+    text = failure_text(views(report(result(VerdictName.REGRESSION, reason=LONG)))[0])
     assert text.startswith(LONG[:40])
     assert "hair 0.0123" in text
     assert EXAMPLE.split()[-1] in text
@@ -419,13 +418,13 @@ def test_the_failure_text_has_reason_contributors_and_examples() -> None:
 def test_an_example_that_was_not_measured_gives_its_status(example: dict[str, Json], shown: str) -> None:
     details = {"examples": [{"group": "Black", **example}]}
     failed = result(VerdictName.REGRESSION, measurement=Measurement(1.0, None, None, None, {}, {}, details))
-    assert failure_text(report(failed)["items"][0]).splitlines()[-1].strip() == shown
+    assert failure_text(views(report(failed))[0]).splitlines()[-1].strip() == shown
 
 
 def test_a_long_example_is_cut() -> None:
     measurement = Measurement(1.0, None, None, None, {}, {}, {"examples": [{"group": "Black", "text": "word " * 999}]})
     failed = result(VerdictName.REGRESSION, measurement=measurement, reason="worse by 0.0434")
-    text = failure_text(report(failed)["items"][0])
+    text = failure_text(views(report(failed))[0])
     assert len(text.splitlines()) == 4
     assert text.endswith("…")
 

@@ -16,7 +16,7 @@ from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.documents import Groups
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.records import Answer
-from pytest_fairness.reports.report_items import group_names
+from pytest_fairness.reports.view import group_names
 from pytest_fairness.run.items import items_of
 from tests.support import corpora
 

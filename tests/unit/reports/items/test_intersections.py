@@ -11,6 +11,7 @@ from pytest_fairness.records import Json, Measurement, VerdictName
 from pytest_fairness.reports import html, markdown, report_items
 from pytest_fairness.reports import terminal as summary
 from pytest_fairness.reports.formatting import width_of
+from pytest_fairness.reports.view import ItemView, views
 from tests.support.results import report, result
 
 CELLS = [
@@ -35,7 +36,7 @@ def terminal(document: dict[str, Json], width: int = 80, *, verbose: bool = Fals
 
 
 def test_the_table_of_an_item_with_all_cells() -> None:
-    (table,) = report_items.intersection_tables(crossed()["items"])
+    (table,) = report_items.intersection_tables(views(crossed()))
     assert table.title == "products demographic_parity[sex+race]: differences from Male, White"
     assert table.columns == ("sex", "White", "Black")
     assert [(head, [cell.text for cell in cells]) for head, cells in table.rows] == [
@@ -61,7 +62,7 @@ def test_marks_need_significance_and_count_tolerances(
     cells = [CELLS[0], {"cell": ["Male", "Black"], "value": 0.4 + gap, "gap": gap, "p_value": p_value}]
     document = crossed(cells)
     item = {**document["items"][0], "tolerance": tolerance}
-    ((_, row),) = report_items.intersection_tables([item])[0].rows
+    ((_, row),) = report_items.intersection_tables([ItemView(item, {})])[0].rows
     assert row[1].level == level
 
 
@@ -74,7 +75,7 @@ def test_items_of_one_cell_each_share_a_table() -> None:
         found = result(verdict, measurement=Measurement(value, (0.0, 0.1), 0.01, p_value, {}, {}))
         items.append(replace(found, id=f"jsd[race={race},gender=woman]", labels={"race": race, "gender": "woman"}))
     lexicon = replace(result(), id="lexicon[race=Black,home]", labels={"race": "Black", "lexicon": "home"})
-    (table,) = report_items.intersection_tables(report(*items, lexicon)["items"])
+    (table,) = report_items.intersection_tables(views(report(*items, lexicon)))
     assert table.title == "products jsd: each cell compared with the unmarked values"
     assert table.columns == ("race", "woman")
     assert {head: [cell.text for cell in cells] for head, cells in table.rows} == {
@@ -118,7 +119,7 @@ def test_three_attributes_have_rows_of_two() -> None:
         for race in ("W", "B")
         for age in ("young", "old")
     ]
-    (table,) = report_items.intersection_tables(crossed(cells, ("sex", "race", "age"))["items"])
+    (table,) = report_items.intersection_tables(views(crossed(cells, ("sex", "race", "age"))))
     assert table.columns == ("sex, race", "young", "old")
     assert [head for head, _ in table.rows] == ["M, W", "M, B", "F, W", "F, B"]
 
@@ -140,7 +141,7 @@ def test_the_page_shades_cells_and_keeps_their_marks_and_numbers() -> None:
 
 def test_reports_without_intersections_have_no_section() -> None:
     document = report(result(VerdictName.REGRESSION))
-    assert report_items.intersection_tables(document["items"]) == []
+    assert report_items.intersection_tables(views(document)) == []
     assert "Intersections" not in markdown.report(document)
     assert 'id="intersections"' not in html.report(document)
     assert not any("reference" in line for line in terminal(document, verbose=True))

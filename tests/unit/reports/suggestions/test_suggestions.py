@@ -144,7 +144,7 @@ def test_hostile_words_do_not_reach_suggestions_as_code(hostile: str) -> None:
     own = replace(own, measurement=replace(own.measurement, details={"contributions": words}))
     own = with_finding(own)
     (hostile_item,) = report(own)["items"]
-    found = hostile_item["details"]["suggestions"]
+    found = hostile_item["suggestions"]
     for each in found["try"]:
         if each["action"] == "variant":
             loaded = YAML(typ="safe").load(each["paste"])

@@ -11,7 +11,7 @@ from pytest_fairness.audits import registry
 from pytest_fairness.languages import ENGLISH
 from pytest_fairness.records import Answer, Measurement, Status
 from pytest_fairness.reports.charts import detail_charts
-from pytest_fairness.reports.findings import top_contributors
+from pytest_fairness.reports.view import ItemView
 from tests.support.corpora import answers, item
 from tests.support.results import result
 
@@ -53,11 +53,11 @@ def test_content_words_are_named_although_function_words_differ_as_much(audit: s
     found = contributors(audit, measurement)
     assert {"braids", "tie"} <= {*found[:3]}
     shown = result(audit=audit, measurement=measurement).to_json()
-    method = registry.get("generation", audit).info.to_json()
-    lines = top_contributors(shown)
+    view = ItemView(shown, registry.get("generation", audit).info.to_json())
+    lines = view.evidence
     share = measurement.details["function_word_share"]
     assert any(line.startswith(f"typical function words of Black, {share:.0%} of the weight: ") for line in lines)
-    charts, _ = detail_charts(shown, method)
+    charts, _ = detail_charts(view)
     assert [chart.title for chart in charts][:2] == [
         "Words that distinguish the groups",
         "Function words that distinguish the groups",
