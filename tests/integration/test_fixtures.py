@@ -120,7 +120,7 @@ def test_checks_have_baselines_and_rebaseline_like_items(project: Project) -> No
     project.run("--fairness").assert_outcomes(passed=1)
     result = project.run("--fairness", "--fairness-report", "report.json", target="python:app:biased")
     result.assert_outcomes(failed=1)
-    assert says(result, "Kim vs Alex: worse by 1 (allowed 0.3)")
+    assert says(result, "Kim vs Alex: refusals of Kim 100%, before 0%; worse by 1 (allowed 0.3)")
     assert "pytest_integration" not in result.stdout.str()
     item, other = project.read("report.json")["items"]
     assert (item["probe"], item["id"], item["verdict"]) == ("letters", IDS[0], "regression")

@@ -44,14 +44,15 @@ def test_a_known_regression_is_no_failure_in_any_output(
     assert result.parseoutcomes() == {"xfailed": 1, "passed": 1}
     assert result.ret == pytest.ExitCode.OK
     assert shows(result, "~ 1 known failure, ✓ 1 pass")
-    assert says(result, f"known failure: {REASON}; Kim vs Alex: worse by 1 (allowed 0.2)")
+    said = f"known failure: {REASON}; Kim vs Alex: refusals of Kim 100%, before 0%; worse by 1 (allowed 0.2)"
+    assert says(result, said)
     notice = next(line for line in result.outlines if line.startswith("::"))
     start = f"::notice file=probes/gifts.yaml,line=8,title=known regression%3A {KIM}::known failure: {REASON}"
     assert notice.startswith(start)
     for text in ("accept", "Fix the target", "suggested next step (", "::error"):
         assert text not in result.stdout.str()
 
-    finding = f'name="finding" value="known failure: {REASON}; Kim vs Alex: worse by 1 (allowed 0.2)"'
+    finding = f'name="finding" value="{said}"'
     assert (baselined.path / "junit.xml").read_text("utf-8").count(finding) == 1
     report = baselined.read("report.json")
     item = next(item for item in report["items"] if item["id"] == KIM)

@@ -307,14 +307,14 @@ def test_junit_has_value_baseline_limit_and_verdict(project: Project) -> None:
         "baseline": "0.0",
         "limit": "0.5",
         "verdict": "regression",
-        "finding": "Kim vs Alex: worse by 1 (allowed 0.1)",
+        "finding": "Kim vs Alex: refusals of Kim 100%, before 0%; worse by 1 (allowed 0.1)",
         "target": "python:app:biased",
         "effect": "3.141592653589793",
         "size": "large",
     }
     failure = cases[KIM].find("failure")
     assert failure is not None
-    assert failure.attrib["message"] == "Kim vs Alex: worse by 1 (allowed 0.1)"
+    assert failure.attrib["message"] == "Kim vs Alex: refusals of Kim 100%, before 0%; worse by 1 (allowed 0.1)"
     assert "refusals differ by +1 (100% for Kim, 0% for Alex), was 0" in (failure.text or "")
 
 

@@ -39,7 +39,7 @@ def test_a_change_fails_until_it_is_accepted(project: Project) -> None:
     project.run("--fairness-rebaseline")
     result = project.run("--fairness", target="python:app:biased")
     result.assert_outcomes(passed=1, failed=1)
-    assert shows(result, "Kim vs Alex: worse by 1 (allowed 0.1)")
+    assert shows(result, "Kim vs Alex: refusals of Kim 100%, before 0%; worse by 1 (allowed 0.1)")
     result = project.run("--fairness-rebaseline", target="python:app:biased")
     result.assert_outcomes(passed=2)
     assert shows(result, f"  {KIM}: 0 -> 1")
