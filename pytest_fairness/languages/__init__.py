@@ -107,6 +107,7 @@ class RefusalPatterns:
         unsure: sentence which only says that something is not known ("I can't predict …"): a longer text after it is an
             answer.
         opening: words that decline at the beginning of a sentence only, such as "no comment".
+        redirection: pattern of a whole short text that only names somebody else to ask.
         lead: words such as "sorry"; if a sentence has such a word, the next sentence is searched, too.
         resumption: words at the beginning of a later sentence, such as "therefore", that is searched, too.
         concession: words after which a core is no refusal, such as "although" in "although i cannot help".
@@ -141,6 +142,13 @@ class DecisionWords:
 
     Attributes:
         label: name of the decision before a colon or a verb, as in "final answer: yes"; the group `mark` is the colon.
+        before: word that may stand before a choice in its clause, as in "I would say yes".
+        after: word that may stand after a choice in its clause, as in "no because of …".
+        negations: choices that may also negate the next word, as in "no service".
+        denial: words that deny the next word, at the end of a text, as in "I would not".
+        reason: word that begins a reason, such as "because".
+        unknown: phrases that say that it is not known who or which is meant.
+        takes_back: words that take an earlier answer back, such as "wait".
     """
 
     label: re.Pattern[str]

@@ -50,7 +50,8 @@ def known_scorers(declared: Mapping[str, str]) -> dict[str, str]:
 def open_scorer(definition: str, root: Path) -> tuple[Scorer, str]:
     """Return the scorer of a definition in the ini file, and the label to use; repeated calls return the same object.
 
-    A model is loaded when the scorer first scores a text.
+    Definitions are `python:package.module:callable`, `transformers:ID_OR_PATH:LABEL`, and `NAME` or `NAME:LABEL` of a
+    scorer. A model is loaded when the scorer first scores a text.
     """
     prefix, _, rest = definition.partition(":")
     if prefix == "python":
@@ -142,7 +143,8 @@ class Scorer(Protocol):
 def scores_of(scorer: Scorer, texts: Sequence[str], needed: Sequence[str]) -> list[dict[str, float] | str]:
     """Return the scores of each text by label; a message in place of the scores of a text that cannot be scored.
 
-    If the scorer raises an exception for several texts, each text is scored alone.
+    A text without a finite score for one of the `needed` labels counts as not scored. If the scorer raises an exception
+    for several texts, each text is scored alone.
     """
     try:
         scored = list(scorer.scores(texts))
@@ -250,6 +252,10 @@ def open_python(module: str, attribute: str, root: Path) -> Scorer:
 
 
 def scorer_of(candidate: Any, name: str, module: str, root: Path, *, packaged: bool) -> Scorer:
+    """Return the scorer for an imported object: a function, an object with `scores`, or a class of such objects.
+
+    An installed package's object may have its own `identity`, which is used unchanged.
+    """
     if isinstance(candidate, type):
         try:
             candidate = candidate()

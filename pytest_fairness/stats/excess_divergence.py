@@ -74,6 +74,7 @@ class Words:
         weights: (blocks,) weight of each block's divergence, 0..1, adding up to 1.
         chance_bits: (blocks, `KNOWN_OCCURRENCES` + 1) divergence that a word adds by chance, by the word's number of
             occurrences; see `_mean_bits`.
+        strata: stratum number of each block from the second on.
         compute: map of a function over chunks of labellings, such as the builtin `map`; it may use other processes.
     """
 
@@ -181,6 +182,7 @@ class Words:
         return max(LEAST_ROWS, CHUNK // max(1, len(self.blocks)))
 
     def batches(self, first: Bools, second: Bools, *, squared: bool) -> Iterator[tuple[_Sums, Floats]]:
+        """Yield the groups' sums for each batch of labellings, and work arrays for `_Batch`."""
         rows = self._batch_size
         space = np.empty((2, len(self.blocks) * min(rows, len(first))))
         # A group's matrix product leaves out the documents that no labelling puts into the group. If runs are swapped,
@@ -226,6 +228,7 @@ class _Columns:
         documents: (entries,) document of each entry, by column.
         first: (entries of the table,) whether an entry, in the order of words and documents, belongs to a column of the
             first block.
+        others: for the further blocks, the indices of the entries, by column.
         blocks: (columns,) block number of each column.
     """
 
@@ -291,7 +294,9 @@ class _Sums:
     """Sums over the documents of the two groups, for a batch of labellings. All sums are exact integers.
 
     Attributes:
+        totals: for each group, the (columns, labellings) sums of counts.
         squares: (columns, labellings) sums of squared counts, over both groups; empty if they are not needed.
+        lengths: for each group, the (blocks, labellings) number of words.
         shared: for each group, the (blocks, labellings) number of words that also occur in another document of the
             block.
         documents: (blocks, labellings) number of documents of both groups.

@@ -140,6 +140,7 @@ class DistanceMeasure:
     Attributes:
         size: function that returns the distance for each row of (..., groups) numbers. The distance is 0 if all numbers
             are equal; if all numbers are multiplied by c, the distance is multiplied by |c|.
+        gradient: function that returns the (groups,) gradient of the distance at (groups,) numbers.
     """
 
     size: Callable[[Floats], Floats]
@@ -212,6 +213,7 @@ def growth_error(
 
 
 def mean_error(numbers: Floats) -> float:
+    """Return the standard error of the mean of at least two numbers."""
     return float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
 
 

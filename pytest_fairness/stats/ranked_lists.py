@@ -39,6 +39,13 @@ def similarities(
 ) -> Floats:
     """Return the (pairs,) similarities of `first[i]` and `second[i]`, lists of items, best first, cut after `k` items.
 
+    Args:
+        measure: `jaccard` compares sets; `serp` weights each shared item by its rank in the first list; `prag` counts
+            the pairs of items that both lists put in the same order; items that the second list lacks count as the last
+            items of the second list.
+        variant: scale of the result. `normalized` ignores repeated items; `fairllm` and `langfair` count them as the
+            authors' code and LangFair do.
+
     Returns:
         similarities, 0..1; only `serp` on the scale `fairllm` can exceed 1, if the second list is shorter than the
             first or repeats an item. The similarity is 0 if only one list is empty. It is NaN if both lists are empty,

@@ -147,6 +147,7 @@ def mcnemar(one_way: int, other_way: int, *, two_sided: bool = False) -> float:
 
 
 def sign_flip(differences: Floats, count: int, random: np.random.Generator, *, two_sided: bool = False) -> float:
+    """Return the p-value of (units,) differences, whose mean is 0 under the null hypothesis; see `sign_flips`."""
     return float(sign_flips(differences[:, None], count, random, two_sided=two_sided)[0])
 
 
@@ -279,6 +280,7 @@ class RunCells:
 
     Attributes:
         current: (units,) whether the unit belongs to the current run.
+        members: indices of each cell's units.
         equal_size: whether only as many units of a cell are used as the run with fewer units has; this is for values
             that depend on the number of units. Otherwise, all units of the cells that both runs have are used.
     """
@@ -370,6 +372,7 @@ class RunCells:
 def _permuted(
     deal: NDArray[LabelT], count: int, random: np.random.Generator
 ) -> Iterator[tuple[slice, NDArray[LabelT]]]:
+    """Yield random permutations of `deal`, `count` in all, in arrays of limited size, with the slice of their rows."""
     rows = max(1, LABELS_AT_ONCE // max(1, len(deal)))
     for start in range(0, count, rows):
         size = min(rows, count - start)

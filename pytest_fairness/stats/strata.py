@@ -211,6 +211,7 @@ def difference_error(values: Floats, marked: Bools, strata: Ints, weights: Float
 def _single_unit_variance(
     values: Floats, marked: Bools, strata: Ints, share: Floats, single: Bools
 ) -> tuple[float, int]:
+    """Return the variance contributed by strata in which a group has a single unit, and its degrees of freedom."""
     first, second = cell_sizes(marked, strata, len(share))
     chosen = np.flatnonzero(single)
     size = precision(first, second)[chosen]
@@ -252,6 +253,7 @@ def resampled_sums(columns: Floats, cells: Ints, count: int, random: np.random.G
 def permuted_differences(
     values: Floats, marked: Bools, strata: Ints, weights: Floats, count: int, random: np.random.Generator
 ) -> tuple[Floats, bool]:
+    """Return the difference for each permutation of labels within strata, and whether the test is exact."""
     first, second = cell_sizes(marked, strata, len(weights))
     share = weights / weights.sum()
     ours, others = (values * (share / sizes)[strata] for sizes in (first, second))

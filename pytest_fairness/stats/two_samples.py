@@ -317,6 +317,7 @@ class Classifier:
         inverse: inverse of the penalised kernel (units × units) if `dual`, otherwise of the penalised scatter matrix
             (dimensions × dimensions). The kernel is the smaller matrix if there are no more units than dimensions.
         kinds: (units,) a number for each unit; units with equal features have the same number.
+        sizes, means: number of units, and mean feature vector, of each stratum.
     """
 
     features: csr_array
@@ -432,6 +433,7 @@ def centred_labels(marked: Bools, strata: Ints, used: Bools) -> Floats:
 
 
 def _marked_share(marked: Bools, strata: Ints, used: Bools) -> Floats:
+    """Return, for each unit, the share of the marked group among the `used` units of its stratum."""
     numbers = np.unique(strata, return_inverse=True)[1]
     share: Floats = np.bincount(numbers, marked & used) / np.maximum(np.bincount(numbers, used), 1)
     return share[numbers]

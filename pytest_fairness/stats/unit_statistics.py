@@ -38,6 +38,7 @@ class Cell:
     """One rate of one group, from the hits and sizes of its units.
 
     Attributes:
+        units: number of units that count for the rate.
         effective_size: number of independent answers that would give the rate the same precision; at most `size`.
     """
 
@@ -276,6 +277,7 @@ class ImpactRatio(ShareGap):
         return found
 
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
+        """Return one-sided bounds of the loss, which is minus the impact ratio."""
         pairs = self.compared_pairs(sample.rows)
         below, above = intervals.quantile(1 - alpha / len(pairs)), intervals.quantile(1 - beta)
         lowest, highest = 1.0, 1.0

@@ -76,6 +76,7 @@ class UnitStatistic(ABC):
     Attributes:
         pairs: index pairs of the groups that are compared; empty if the value does not compare groups in pairs.
         distance: distance measure between the groups' numbers; `None` if the value is not a distance.
+        tests_pairs: whether each pair is tested by itself: `pair_tests` for a run, `pair_gaps` for a change.
     """
 
     pairs: Pairs = ()
@@ -230,11 +231,14 @@ class UnitChange:
     """The change of a statistic between two runs; a positive change is worse.
 
     Attributes:
+        value: estimated change of the loss; of `pair`, if there is one.
         p_value: one-sided p-value of the null hypothesis that the runs do not differ; adjusted for all pairs.
         growth: growth of the distance if the statistic `compares_several_pairs`; otherwise equal to `value`.
+        signed_change: change of the signed distance (see `DistanceMeasure.signed`), by a linear approximation.
         direction_unknown: whether it is unknown which of two groups is higher, because the gap in both runs together is
             small.
         side_change: reversal of a gap; `None` if no gap was reversed.
+        pairs: change of each pair's gap, if the statistic `tests_pairs` and has several pairs.
         pair: the one of `pairs` whose groups differ most in both runs together; `None` without pairs.
     """
 
