@@ -181,7 +181,10 @@ def reply_to(answer: Answer, *, calls: bool) -> Reply:
 
 @dataclass(frozen=True)
 class ConversationTurns(FollowUps):
-    """Turns that follow the first answer of a conversation."""
+    """Turns that follow the first answer of a conversation; `number` is that of a complete conversation's turns.
+
+    A tool call (with `calls`) ends a conversation, because no tool is run.
+    """
 
     possible = True
     are_turns = True

@@ -313,7 +313,11 @@ _OCCUPATION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """Sentence in one line of a WinoBias file."""
+    """Sentence in one line of a WinoBias file, without brackets and as written.
+
+    The last pronoun in brackets refers to the occupation `correct`, as all in brackets do; `other` is the first other
+    one.
+    """
 
     text: str
     bracketed: str
@@ -378,6 +382,7 @@ def read_winobias(pro: Path, anti: Path) -> tuple[Pair, ...]:
 
 
 def _sentences(path: Path) -> list[tuple[int, str, Sentence | str]]:
+    """Return the line number, the running number, and the sentence or error message of each non-empty line."""
     found: list[tuple[int, str, Sentence | str]] = []
     for place, written in enumerate(table.read_text(path, path.name).splitlines(), start=1):
         if not written.strip():

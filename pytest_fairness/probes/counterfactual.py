@@ -284,6 +284,7 @@ class CounterfactualProbe(StructuredProbe):
         return counterfactual_records.sampled_records(self.written_records, self._all_rows())
 
     def unlisted_records(self, attribute: str) -> int:
+        """Return how many records of the sample have none of the values that the probe lists for an attribute."""
         return sum(self.flips[attribute].value_of(record.fields) is None for record in self._sample)
 
     def _all_rows(self) -> list[dict[str, str]]:

@@ -263,7 +263,10 @@ class Flip:
         values: at least two values, in the probe's order; audits subtract the result for the later of two values from
             that for the earlier one. The values of several attributes are the combinations of their values, such as
             `Female; Black`.
+        dependents: for each dependent column, its values and their replacements (`{"Husband": "Wife"}`) in a flip from
+            the first value of the attribute to the second. The opposite flip reverses them.
         parts: the flips of the attributes that are flipped at once; empty for a single attribute.
+        cells: for each of `values`, the single values that are combined, one of each flip in `parts`.
     """
 
     attribute: str

@@ -320,6 +320,11 @@ PromptKey = tuple[tuple[tuple[str, str], ...], int]
 
 @dataclass(frozen=True)
 class ListFollowUps(FollowUps):
+    """Follow-up prompts of a probe of lists: up to `requery` after lists of fewer than `k` items.
+
+    After a refusal, a pair of attribute and value in `indirect` has a prompt with the indirect wording.
+    """
+
     possible = True
 
     prompt: Callable[[Mapping[str, str], int], Prompt]

@@ -497,6 +497,7 @@ class PromptsFile(DataFile):
         return {row.id: row.text for row in in_file if row.id in drawn}
 
     def in_sample_order(self) -> list[PromptRow]:
+        """Return the different prompts of the file, in the order in which a sample draws them."""
         name = self.file.name
         content = read(self.file, name, self.holds)
         if self.column not in content.columns:
