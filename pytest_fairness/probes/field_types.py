@@ -76,6 +76,7 @@ class AuditSettings(ProbeModel):
     Class attributes:
         needs: name of an input that the audit requires of the probe, such as `truth`; empty if the audit requires
             nothing. Each kind of probe has its own remedies for missing inputs; see `unmet_needs`.
+        item_labels: names of labels that the audit adds to its items; no axis may have these names.
     """
 
     needs: ClassVar[str] = ""
