@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Generator, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +26,6 @@ from pytest_fairness.pytest_integration.configuration import (
 )
 from pytest_fairness.pytest_integration.item_results import (
     CollectedRecords,
-    Record,
     drop_records,
 )
 from pytest_fairness.pytest_integration.planning import DEFAULT, Header
@@ -125,38 +124,54 @@ class Controller:
         """Write baselines and reports."""
         if self._only_collects:
             return
+        config, run, settings = self._config, self._run, self._settings
+
+        def command(file: str) -> list[str] | None:
+            return rebaseline_command([file], self._accept_options(), root_from_here(config))
+
         for name, records in by_baseline(self._records).items():
-            self._attempt(session, self._write_baseline, name, records)
-        counts = self._final_counts()
+            with self._attempt(session):
+                rebaseline = config.getoption("fairness_rebaseline")
+                self._lines += write_baseline(run, name, records, command, rebaseline=rebaseline)
+        counts, results, targets = self._final_counts(), self._records.results, self._records.targets
         self._retried = counts.get("retried") or 0
-        results = self._records.results
-        self._document = report_document(
+        self._document = report = report_document(
             results,
             tool_version=__version__,
-            target=self._records.target_names(self._run.targets.description),
-            target_version=self._settings.target_version,
-            commit=commit_description(self._settings.root),
-            targets={name: self._run.targets.named(name).name for name in self._settings.targets},
-            started=self._run.started,
-            seconds=time.time() - self._run.started,
+            target=self._records.target_names(run.targets.description),
+            target_version=settings.target_version,
+            commit=commit_description(settings.root),
+            targets={name: run.targets.named(name).name for name in settings.targets},
+            started=run.started,
+            seconds=time.time() - run.started,
             requests=counts,
-            failures=failure_counts(self._run.engines.counts_by_owner()),
+            failures=failure_counts(run.engines.counts_by_owner()),
             oldest_reused=self._oldest_reused() if counts["reused"] else None,
             notes=self._notes_on(session, results),
         )
-        item_results.note_reused_answers(self._config, reused_answers(self._document))
+        item_results.note_reused_answers(config, reused_answers(report))
         if results:
-            self._attempt(session, self._keep_last_run, self._document)
-        if results and not self._settings.replay:
-            self._attempt(session, self._add_to_history, self._document)
-        if self._settings.keep_days is not None and self._settings.store.exists():
-            self._attempt(session, self._prune_store, self._settings.keep_days)
+            with self._attempt(session):
+                history.store_last_run(run.store, report, targets, settings.trials)
+        if results and not settings.replay:
+            with self._attempt(session):
+                History(run.store).add(report, targets, self._servers())
+        if settings.keep_days is not None and settings.store.exists():
+            with self._attempt(session):
+                prune(run.store, older_than=run.store.database.now() - settings.keep_days * 86_400)
         for path in self._reports:
-            self._attempt(session, self._write_report, self._document, path)
-        self._attempt(session, markdown.append_step_summary, self._document)
-        if self._config.getoption("fairness_github_comment"):
-            self._attempt(session, self._write_comment, self._document)
-        self._config.hook.pytest_fairness_report(report=self._document, config=self._config)
+            with self._attempt(session):
+                shows_trends = path.suffix.lower() == ".html" and settings.store.exists()
+                trends = History(run.store).trends(targets, self._servers()) if shows_trends else {}
+                files.write(report, path, trends, folder_in_repository(config))
+        with self._attempt(session):
+            markdown.append_step_summary(report)
+        if comment := config.getoption("fairness_github_comment"):
+            with self._attempt(session):
+                options = self._accept_options(replay=self._records.accepting_needs_replay())
+                text = markdown.github_comment(report, options, root_from_here(config))
+                files.write_text(config.invocation_params.dir / comment, text, "--fairness-github-comment")
+        config.hook.pytest_fairness_report(report=report, config=config)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> Generator[None]:
@@ -273,14 +288,16 @@ class Controller:
         return None
 
     # Parts of the end
+
     @property
     def _only_collects(self) -> bool:
         return bool(self._config.getoption("collectonly") or self._config.getoption("setuponly", False))
 
-    def _attempt(self, session: pytest.Session, action: Any, *arguments: Any) -> None:
-        """Call an action that can fail (full disk, damaged file); report a failure and continue."""
+    @contextmanager
+    def _attempt(self, session: pytest.Session) -> Iterator[None]:
+        """Return a context for what can fail (full disk, damaged file); report a failure and continue."""
         try:
-            action(*arguments)
+            yield
         except FairnessError as error:
             line = Line(str(error), {"red": True})
             if line in self._lines:  # an earlier action met the same obstacle, such as a server that is away
@@ -290,35 +307,6 @@ class Controller:
                 sys.stderr.write(without_commands(f"{error}\n"))
             if session.exitstatus == pytest.ExitCode.OK:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def _write_baseline(self, name: str, records: Sequence[Record]) -> None:
-        def command(file: str) -> list[str] | None:
-            return rebaseline_command([file], self._accept_options(), root_from_here(self._config))
-
-        rebaseline = self._config.getoption("fairness_rebaseline")
-        self._lines += write_baseline(self._run, name, records, command, rebaseline=rebaseline)
-
-    def _keep_last_run(self, report: Mapping[str, Json]) -> None:
-        history.store_last_run(self._run.store, report, self._records.targets, self._settings.trials)
-
-    def _prune_store(self, days: float) -> None:
-        store = self._run.store
-        prune(store, older_than=store.database.now() - days * 86_400)
-
-    def _add_to_history(self, report: Mapping[str, Json]) -> None:
-        History(self._run.store).add(report, self._records.targets, self._servers())
-
-    def _write_report(self, report: Mapping[str, Json], path: Path) -> None:
-        trends: files.Trends = {}
-        if path.suffix.lower() == ".html" and self._settings.store.exists():
-            trends = History(self._run.store).trends(self._records.targets, self._servers())
-        files.write(report, path, trends, folder_in_repository(self._config))
-
-    def _write_comment(self, report: Mapping[str, Json]) -> None:
-        path = self._config.invocation_params.dir / self._config.getoption("fairness_github_comment")
-        options = self._accept_options(replay=self._records.accepting_needs_replay())
-        text = markdown.github_comment(report, options, root_from_here(self._config))
-        files.write_text(path, text, "--fairness-github-comment")
 
     def _annotate(self, terminalreporter: TerminalReporter) -> None:
         """Write annotations for the failures on GitHub Actions, unless another plugin does this."""

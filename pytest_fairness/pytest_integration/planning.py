@@ -317,28 +317,21 @@ def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Hea
         if (source is not None or probe_item_of(item) is not None) and not is_skipped(item):
             by_target.setdefault(source, []).append(item)
     selected = [item for own in by_target.values() for item in own]
+    probe_items = [probe_item for item in selected if (probe_item := probe_item_of(item)) is not None]
     default = any(uses_default_target(item, run.settings) for item in selected)
     sends = not any(config.getoption(name, False) for name in ("collectonly", "setuponly", "fairness_dry_run"))
     lines = [_target_line(config, run, source, own, sends=sends) for source, own in by_target.items()]
-    lines += _equal_prompt_lines(selected) if sends else []
-    lines += _judge_lines(run, selected)
-    lines += _embedder_lines(run, selected)
-    file_notes = _data_file_notes(run, selected)
+    lines += _equal_prompt_lines(probe_items) if sends else []
+    lines += _model_lines(run, probe_items)
+    file_notes = []
+    for path in dict.fromkeys(path for item in probe_items for path in item.probe.data_files):
+        with suppress(FairnessError, OSError):  # reported where the file is read
+            file_notes += [f"{display_path(path, run.settings.root)} {note}" for note in table.notes(path)]
     lines += file_notes
     if default:
         lines.append(DEFAULT.format("audits"))
-    lines += _equal_item_lines(selected)
+    lines += _equal_item_lines(probe_items)
     return Header([f"fairness: {line}" for line in lines], sum(map(is_audit, items)), default, file_notes)
-
-
-def _data_file_notes(run: Run, items: Sequence[pytest.Item]) -> list[str]:
-    """Return what was assumed in order to read the data files of the items' probes; see `table.notes`."""
-    probes = {id(item.probe): item.probe for item in map(probe_item_of, items) if item is not None}
-    found = []
-    for path in dict.fromkeys(path for probe in probes.values() for path in probe.data_files):
-        with suppress(FairnessError, OSError):  # reported where the file is read
-            found += [f"{display_path(path, run.settings.root)} {note}" for note in table.notes(path)]
-    return found
 
 
 def _target_line(
@@ -399,49 +392,40 @@ def _counts(run: Run, count: RequestCount, *, known: bool, by_batch: bool, turns
     return f"{most}{counted(count.to_send, 'request')} to {action}{part}, {count.recorded:,} recorded{oldest}"
 
 
-def _equal_prompt_lines(items: Sequence[pytest.Item]) -> list[str]:
+def _equal_prompt_lines(items: Iterable[ProbeItem]) -> list[str]:
     """Return a line for each probe with equal prompts: `people · 1,000 records, 40 different prompts · …`."""
     lines: dict[str, None] = {}
-    for item in items:
-        if (probe_item := probe_item_of(item)) is not None:
-            with suppress(FairnessError):  # the item's set-up reports the error
-                if text := probe_item.probe.equal_prompts_text:
-                    one = (
-                        "share one answer (temperature 0)"
-                        if probe_item.probe.shares_answers
-                        else "are asked separately"
-                    )
-                    lines[f"{printable(probe_item.probe.name)} · {text} · equal prompts {one}"] = None
+    for probe in {id(item.probe): item.probe for item in items}.values():
+        with suppress(FairnessError):  # the item's set-up reports the error
+            if text := probe.equal_prompts_text:
+                one = "share one answer (temperature 0)" if probe.shares_answers else "are asked separately"
+                lines[f"{printable(probe.name)} · {text} · equal prompts {one}"] = None
     return list(lines)
 
 
-def _judge_lines(run: Run, items: Sequence[pytest.Item]) -> list[str]:
-    measured = [(item.path, probe_item) for item in items if (probe_item := probe_item_of(item)) is not None]
-    judged = {path for path, probe_item in measured if probe_item.probe.reading.judge_votes}
-    if not judged or run.targets.judge is None:
-        return []
-    return [f"judge {printable(_described(run.targets.judge))} · reads the answers of {counted(len(judged), 'probe')}"]
-
-
-def _embedder_lines(run: Run, items: Sequence[pytest.Item]) -> list[str]:
-    """Return a line for each embedding model with its name and the number of items that use it."""
+def _model_lines(run: Run, items: Sequence[ProbeItem]) -> list[str]:
+    """Return a line for the judge model and each embedding model, with the number of probes or items that use it."""
+    judged = {item.file for item in items if item.probe.reading.judge_votes}
+    lines, judge = [], run.targets.judge
+    if judged and judge is not None:
+        lines.append(f"judge {printable(_described(judge))} · reads the answers of {counted(len(judged), 'probe')}")
     counts: Counter[str] = Counter()
     for item in items:
-        probe_item = probe_item_of(item)
         with suppress(TargetError):  # the item's set-up reports the error
-            if probe_item is not None and (embedder := run.targets.embedder(probe_item)) is not None:
+            if (embedder := run.targets.embedder(item)) is not None:
                 counts[_described(embedder)] += 1
-    return [f"embeddings {printable(name)} · embeds the answers of {counted(n, 'item')}" for name, n in counts.items()]
+    return lines + [
+        f"embeddings {printable(name)} · embeds the answers of {counted(n, 'item')}" for name, n in counts.items()
+    ]
 
 
-def _equal_item_lines(items: Sequence[pytest.Item]) -> list[str]:
+def _equal_item_lines(items: Iterable[ProbeItem]) -> list[str]:
     """Return a line for each probe with an item that stands for others: `songs: snsr[age] is also snsv[age]`."""
     by_probe: dict[str, dict[str, None]] = {}
     for item in items:
-        probe_item = probe_item_of(item)
-        if probe_item is not None and probe_item.stands_for:
-            own = f"{probe_item.audit_name}[{probe_item.subject}] is also {joined(probe_item.stands_for)}"
-            by_probe.setdefault(probe_item.probe.name, {})[own] = None
+        if item.stands_for:
+            own = f"{item.audit_name}[{item.subject}] is also {joined(item.stands_for)}"
+            by_probe.setdefault(item.probe.name, {})[own] = None
     return [
         f"{printable(name)}: {printable('; '.join(own))} (two values, one number)" for name, own in by_probe.items()
     ]
