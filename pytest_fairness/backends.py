@@ -31,8 +31,6 @@ PACKAGES = {"joblib": "joblib", "dask": "distributed", "ray": "ray"}
 class Backend:
     """Backend of joblib that `map_chunks` uses until it is closed; processes start when they are first needed.
 
-    The name `none` leaves `current` unchanged.
-
     Raises:
         FairnessError: the package of the backend is not installed.
     """
@@ -42,8 +40,7 @@ class Backend:
     def __init__(self, name: str) -> None:
         require_package(name)
         self._name, self._outer, self._opened = name, Backend.current, ExitStack()
-        if name != "none":
-            Backend.current = self
+        Backend.current = self
 
     @cached_property
     def processes(self) -> tuple[Any, int]:

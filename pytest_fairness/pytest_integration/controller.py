@@ -58,20 +58,20 @@ ANNOTATING_PLUGIN = "pytest_github_actions_annotate_failures"
 """Other plugin that annotates the failures of all tests on GitHub."""
 
 
-class Controller:
+class Controller(CollectedRecords):
     """Hooks that collect the records of all items and finish the run; with pytest-xdist, also hooks for its workers.
 
     Each process plans the requests of all items, but sends only a part of them.
     """
 
     def __init__(self, config: pytest.Config, run: Run, progress: ProgressLine) -> None:
-        self._config, self._run, self._settings, self._progress = config, run, run.settings, progress
+        super().__init__(run.settings)
+        self._config, self._run, self._progress = config, run, progress
         self._reports = _report_paths(config)
         self._header = Header()
         self._planned: dict[str, bool] = {}
         """Planned requests of all processes, by key: whether a response was already recorded."""
         self._tests_ran: set[str] = set()
-        self._records = CollectedRecords(self._settings)
         self._retried = 0.0
         self._document: dict[str, Json] | None = None
         self._lines: list[Line] = []
@@ -109,7 +109,7 @@ class Controller:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None]:
         """Collect the records of a test report, which may come from any process; then let pytest write the outcome."""
-        self._records.add(report)
+        self.add(report)
         if (ran := getattr(report, "fairness_ran", None)) is not None:
             self._tests_ran.add(ran)
         self._add_planned(getattr(report, "fairness_planned", {}))
@@ -129,16 +129,16 @@ class Controller:
         def command(file: str) -> list[str] | None:
             return rebaseline_command([file], self._accept_options(), root_from_here(config))
 
-        for name, records in by_baseline(self._records).items():
+        for name, records in by_baseline(self.records).items():
             with self._attempt(session):
                 rebaseline = config.getoption("fairness_rebaseline")
                 self._lines += write_baseline(run, name, records, command, rebaseline=rebaseline)
-        counts, results, targets = self._final_counts(), self._records.results, self._records.targets
+        counts, results, targets = self._final_counts(), self.results, self.targets
         self._retried = counts.get("retried") or 0
         self._document = report = report_document(
             results,
             tool_version=__version__,
-            target=self._records.target_names(run.targets.description),
+            target=self.target_names(run.targets.description),
             target_version=settings.target_version,
             commit=commit_description(settings.root),
             targets={name: run.targets.named(name).name for name in settings.targets},
@@ -168,7 +168,7 @@ class Controller:
             markdown.append_step_summary(report)
         if comment := config.getoption("fairness_github_comment"):
             with self._attempt(session):
-                options = self._accept_options(replay=self._records.accepting_needs_replay())
+                options = self._accept_options(replay=self.accepting_needs_replay())
                 text = markdown.github_comment(report, options, root_from_here(config))
                 files.write_text(config.invocation_params.dir / comment, text, "--fairness-github-comment")
         config.hook.pytest_fairness_report(report=report, config=config)
@@ -193,10 +193,10 @@ class Controller:
             lines += terminal.summary(
                 self._document,
                 terminalreporter._tw.fullwidth,
-                options=self._accept_options(replay=self._records.accepting_needs_replay()),
+                options=self._accept_options(replay=self.accepting_needs_replay()),
                 root=root_from_here(self._config),
-                all_items=self._records.all_items(),
-                rebaseline_requests=self._records.rebaseline_requests(),
+                all_items=self.all_items(),
+                rebaseline_requests=self.rebaseline_requests(),
                 retried=self._retried,
                 verbose=self._config.get_verbosity() > 0,
             )
@@ -211,7 +211,9 @@ class Controller:
 
         Free the records and the report, so that the garbage collections at the end search fewer objects.
         """
-        self._records, self._document = CollectedRecords(self._settings), None
+        self._document = None
+        self._records.clear()
+        self._owners.clear()
         for model in self._models.values():
             if model is not None:
                 model.close()
@@ -363,13 +365,13 @@ class Controller:
         if self._config.getini("fairness_baselines") and not folder.exists():
             return [document.on_missing_folder(folder.name, fails=fails)]
         all_targets = not self._config.getoption("fairness_target")
-        return document.on_orphans(orphans(self._run, self._records, all_targets=all_targets), fails=fails)
+        return document.on_orphans(orphans(self._run, self.records, all_targets=all_targets), fails=fails)
 
     def _on_inconclusive_runs(self, results: Sequence[ItemResult]) -> list[RunNote]:
         """Return notes on the items that were inconclusive in each of the last runs."""
         if not results:
             return []
-        targets = self._records.targets
+        targets = self.targets
         target_of = {(result.probe, result.id): targets[result.probe, result.id] for result in results}
         with suppress(FairnessError):  # the items that need the store have reported the error
             # The current run counts, too, but is not in the history yet.

@@ -258,13 +258,15 @@ class CollectedRecords:
     """
 
     def __init__(self, settings: RunSettings) -> None:
-        self._named_targets = settings.targets
+        self._settings = settings
         self._records: dict[tuple[str, str, str], Record] = {}
         self._owners: dict[tuple[str, str], Record] = {}
         """First record of each entry of a baseline, by probe and item id."""
 
-    def __iter__(self) -> Iterator[Record]:
-        return iter(self._records.values())
+    @property
+    def records(self) -> Iterable[Record]:
+        """Return the records."""
+        return self._records.values()
 
     def add(self, report: pytest.TestReport) -> None:
         """Add the records of a test report; a later record of an item replaces the earlier record.
@@ -287,7 +289,7 @@ class CollectedRecords:
     @property
     def results(self) -> list[ItemResult]:
         """Return the results of the items."""
-        return [ItemResult.from_plain(record["result"]) for record in self]
+        return [ItemResult.from_plain(record["result"]) for record in self.records]
 
     def target_names(self, described: str) -> str:
         """Return the names of all targets of the run as one text.
@@ -298,10 +300,10 @@ class CollectedRecords:
         Args:
             described: description of the targets in the settings.
         """
-        names = self._named_targets
+        names = self._settings.targets
         others = {
             record["target"]
-            for record in self
+            for record in self.records
             if target_name(record["result"]["id"], record["result"]["labels"]) not in names
         } - {None}
         return ", ".join([described, *sorted(others)]) if names else ", ".join(sorted(others)) or described
@@ -348,7 +350,7 @@ class CollectedRecords:
     def all_items(self) -> dict[str, list[str]]:
         """Return the node ids of all items that are not skipped, by probe file; an empty dict if targets have names."""
         by_file: dict[str, list[str]] = {}
-        if self._named_targets:
+        if self._settings.targets:
             return by_file
         for (nodeid, _, _), record in self._records.items():
             file = nodeid.partition("::")[0]

@@ -70,7 +70,7 @@ class Run(Closing):
     ) -> None:
         self.settings = settings
         self.started = time.time() if started is None else started
-        self.backend = Backend(settings.backend)
+        self._backend = None if settings.backend == "none" else Backend(settings.backend)
         self.id = RunId(*run) if run else RunId.new(settings.run_name)
         self.targets = Targets(settings, addresses or {})
         self.engines = Engines(settings, self.id, self.started)
@@ -182,7 +182,8 @@ class Run(Closing):
         """Stop sending, and close the store."""
         self.stop()
         self.engines.close()
-        self.backend.close()
+        if self._backend is not None:
+            self._backend.close()
 
 
 # The function `audit`, which measures a probe file without pytest.
