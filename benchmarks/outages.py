@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -162,7 +163,8 @@ def broken(texts: Sequence[str], share: float) -> Reply:
     def reply(prompt: Prompt, random: np.random.Generator) -> str:
         if random.random() >= share:
             return healthy(prompt, random)
-        return str(random.choice(texts)).replace("{prompt}", prompt.request.prompt)
+        asked = prompt.request.prompt
+        return str(random.choice(texts)).replace("{prompt}", asked).replace("{PROMPT}", asked.upper())
 
     return reply
 
@@ -220,7 +222,8 @@ def counted_passes(system: int, share: float) -> Iterator[dict[str, Any]]:
 @cache
 def systems() -> list[dict[str, Any]]:
     """Return the broken systems: their language, their kind and their texts."""
-    return [json.loads(line) for line in gzip.decompress(SYSTEMS.read_bytes()).decode().splitlines()]
+    path = Path(os.environ.get("OUTAGES", SYSTEMS))
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
 
 
 def rows_of(task: tuple[int, float]) -> list[dict[str, Any]]:

@@ -462,6 +462,8 @@ WAITING = ("later", "apology")
 """Signs that a text speaks to somebody who waits for an answer."""
 OF_MACHINES = ("machine", "load")
 """Signs that a text speaks of a machine or of its visitors."""
+OF_SERVICES = ("load", "limit", "reference")
+"""Signs by which a text that was read as a refusal is one of a service, and not of a model."""
 SHORT_MESSAGE, FEWEST_SIGNS_OF_SHORT = 25, 2
 """Largest number of words of a text for which fewer signs are enough."""
 MOST_TEXTS = 2_000
@@ -472,6 +474,17 @@ ECHO_WORDS = 12
 """Largest number of words that a service adds to the prompt that it repeats; at most one more than the prompt has."""
 FEWEST_PROMPT_WORDS = 3
 """Smallest number of words of a prompt that is compared with its answer."""
+REPEATED = "the same texts for different prompts, with no word of them"
+REPEATED_SHARE = 0.20
+"""Largest share of the answers of a group that may be messages if some are recognised only by their repetition."""
+FEWEST_MESSAGE_WORDS = 6
+"""Smallest number of words of a text that is recognised by its repetition."""
+FEWEST_LETTERS, COMPARED_LETTERS = 4, 5
+"""Smallest number of letters of a word that is compared, and number of its first letters that are."""
+LEAST_OF_LIST = 0.5
+"""A list with at most this part of the items that were asked for may be a message."""
+USUAL_SHARE = 0.20
+"""A word in more than this share of the other texts belongs to what was asked."""
 QUOTED_CHARACTERS = 80
 """Number of characters of a message that the concern quotes."""
 
@@ -487,6 +500,8 @@ _STATUS = re.compile(
     r"(?:code |http )?[45]\d\d\b|^\W*[45]\d\d[ :-]+(?:service|bad|gateway|internal|too many|not found|forbidden"
     r"|unauthori[sz]ed|server)\b"
 )
+_UNFILLED = re.compile(r"\{\{[^{}\n]*\}\}|\{%[^\n]*?%\}|<%[^\n]*?%>|^\W*\$\{[^{}\n]+\}|^\W*%[A-Z_]+%\W*$")
+_TOKENS = re.compile(r"<unk>|\u2581\S|\u0120\u0120")
 _LETTER = re.compile(
     r"\W*(?:dear|liebe[rs]?|sehr geehrte[rs]?|ch(?:er|ère)s?|querid[oa]s?|estimad[oa]s?|gentile|car[oa]|prezad[oa])\s+"
     r"(?!user|customer|visitor|nutzer|kund|besucher|client|utilisa|usuari|utente|visita)"
@@ -500,7 +515,11 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 _SAYS_ALL = _any_of(chain.from_iterable(_WORDS["says_all"].values()))
 _SIGNS = {name: _any_of(patterns) for name, patterns in _WORDS["signs"].items()}
-_FAILED = re.compile(r"false|fail(?:ed|ure)|error|errore|erreur|erro|fehler|unavailable|[45]\d\d", re.IGNORECASE)
+_FAILED = re.compile(
+    r"false|(?:\w+[ _])?(?:fail(?:ed|ure)?|error|exception|time_?out|unavailable|overloaded)|errore|erreur|erro|fehler"
+    r"|[45]\d\d",
+    re.IGNORECASE,
+)
 
 
 def service_messages(item: AnyItem, answers: Answers) -> Concern | None:
@@ -511,14 +530,26 @@ def service_messages(item: AnyItem, answers: Answers) -> Concern | None:
     prompts = item.probe.first_prompts
     is_json = item.probe.reading.selection is not None or item.probe.reading.format == "calls"
     groups: defaultdict[str, list[tuple[Answer, str]]] = defaultdict(list)
-    texts = [answer for answer in answers if answer.text and (answer.usable or answer.status is Status.UNREADABLE)]
-    for answer in texts[:: -(-len(texts) // MOST_TEXTS) or 1]:
-        sign = _echo(answer, prompts) or service_message(answer.said, is_json=is_json)
+    received = (Status.OK, Status.REFUSED, Status.UNREADABLE)
+    texts = [answer for answer in answers if answer.text and answer.status in received]
+    texts = texts[:: -(-len(texts) // MOST_TEXTS) or 1]
+    repeated = _repeated_messages(item.probe, texts, prompts)
+    closed = bool(item.probe.reading.choices or item.probe.reading.number)
+    for answer in texts:
+        sign = _echo(answer, prompts) or service_message(answer.said, is_json=is_json, refused=answer.refused)
+        if not (closed and answer.usable) and _says_nothing(answer.said):
+            sign = "a text that says nothing"
+        if not sign and _without_prompt(answer, prompts) in repeated:
+            sign = REPEATED
         groups[item.group_name(answer)].append((answer, sign))
     found = {name: [pair for pair in own if pair[1]] for name, own in groups.items()}
     number, total = sum(map(len, found.values())), sum(map(len, groups.values()))
     worst = max(groups, key=lambda name: len(found[name]) / len(groups[name]), default="")
-    if number < FEWEST_MESSAGES or len(found[worst]) <= MESSAGES_SHARE * len(groups[worst]):
+    by_form = {name: sum(sign != REPEATED for _, sign in own) for name, own in found.items()}
+    if number < FEWEST_MESSAGES or not (
+        len(found[worst]) > REPEATED_SHARE * len(groups[worst])
+        or any(by_form[name] > MESSAGES_SHARE * len(own) for name, own in groups.items())
+    ):
         return None
     answer, sign = found[worst][0]
     others = Counter(name for own in found.values() for _, name in own)
@@ -529,8 +560,59 @@ def service_messages(item: AnyItem, answers: Answers) -> Concern | None:
         SERVICE_MESSAGES,
         f"{number} of {total} answers{where}, look like messages of a service in place of answers ({named}: "
         f"{text[:QUOTED_CHARACTERS]!r}). Check that the target works, and ask again",
-        withholds="verdict" if number > total / 2 else "pass",
+        withholds="verdict" if sum(by_form.values()) > total / 2 else "pass",
     )
+
+
+def _repeated_messages(probe: Probe, answers: Answers, prompts: Mapping[frozenset[tuple[str, str]], str]) -> set[str]:
+    """Return the texts, as of `_without_prompt`, that answer several prompts and share no word with any of them.
+
+    A text that shares a word with the prompt, or with many of the other answers, may be about what was asked. Words are
+    compared by their first letters; function words do not count. Of choices and numbers, only unreadable answers count.
+    """
+    reading = probe.reading
+    free = not (reading.choices or reading.number)
+    fewest = getattr(probe, "k", 1) * LEAST_OF_LIST
+    asked: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for answer in answers:
+        content = answer.content
+        text = free and (isinstance(content, str) or (isinstance(content, list) and len(content) <= fewest))
+        if text or answer.status is Status.UNREADABLE:
+            prompt = prompts.get(frozenset(answer.labels.items()), "")
+            asked[_without_prompt(answer, prompts)][answer.labels.get("entity", prompt)] = prompt
+
+    def words(text: str) -> set[str]:
+        found = re.findall(rf"[^\W\d_]{{{FEWEST_LETTERS},}}", text.casefold())
+        return {word[:COMPARED_LETTERS] for word in found if word not in probe.language.function_words}
+
+    repeated = {
+        text
+        for text, own in asked.items()
+        if len(own) > 1
+        and len(text.split()) >= FEWEST_MESSAGE_WORDS
+        and all(own.values())
+        and not any(words(text) & words(prompt) for prompt in own.values())
+    }
+    others = [words(text) for text in asked.keys() - repeated]
+    usual = {
+        word
+        for word, count in Counter(chain.from_iterable(others)).items()
+        if count > max(1, USUAL_SHARE * len(others))
+    }
+    return {text for text in repeated if not words(text) & usual}
+
+
+def _without_prompt(answer: Answer, prompts: Mapping[frozenset[tuple[str, str]], str]) -> str:
+    """Return the words of an answer in lower case without its prompt, with `#` for a word that holds a digit."""
+    said = _plain(answer.said[:READ_CHARACTERS])
+    prompt = _plain(prompts.get(frozenset(answer.labels.items()), ""))
+    if len(prompt.split()) >= FEWEST_PROMPT_WORDS:
+        said = said.replace(prompt, " ")
+    return " ".join(word if word.isalpha() else "#" for word in said.split())
+
+
+def _says_nothing(text: str) -> bool:
+    return text.strip().casefold() in _WORDS["nothing"]["texts"] or re.search(r"\w", text) is None
 
 
 def _echo(answer: Answer, prompts: Mapping[frozenset[tuple[str, str]], str]) -> str:
@@ -548,25 +630,34 @@ def _plain(text: str) -> str:
 
 
 @lru_cache(maxsize=MOST_TEXTS)
-def service_message(text: str, *, is_json: bool = False) -> str:
+def service_message(text: str, *, is_json: bool = False, refused: bool = False) -> str:
     """Return what shows that a text is a message of a service in place of an answer; empty if nothing shows it.
 
     Args:
         text: text of an answer.
         is_json: whether answers are JSON by design, such as `{"state": "error"}`; JSON then shows nothing.
+        refused: whether the text was read as a refusal, as "we cannot process your request"; it is a message only if it
+            names a status code, or speaks of load or limits.
     """
     beginning = text[:READ_CHARACTERS]
     if _HTML.match(beginning):
         return "an HTML page"
-    if not is_json and _is_error_object(beginning):
+    if not is_json and not refused and _is_error_object(beginning):
         return "a JSON object that reports an error"
+    if _UNFILLED.search(beginning):
+        return "an unfilled template"
+    if len(_TOKENS.findall(beginning)) > 1:
+        return "tokens in place of words"
     beginning = beginning.casefold()
     if _TRACE.search(beginning):
         return "a stack trace"
     words = len(beginning.split())
     if words > MOST_WORDS:
         return ""
-    if _STATUS.match(beginning) or _SAYS_ALL.search(beginning) or _has_signs(beginning, words):
+    if _STATUS.match(beginning) or (
+        (not refused or any(_SIGNS[name].search(beginning) for name in OF_SERVICES))
+        and (_SAYS_ALL.search(beginning) or _has_signs(beginning, words))
+    ):
         return "the words of an error message"
     return ""
 
@@ -592,15 +683,21 @@ def _is_error_object(text: str) -> bool:
 
 
 def _reports_error(value: Json) -> bool:
-    """Return whether a JSON value is an object, or a list of objects, with a key that reports an error."""
+    """Return whether a JSON value is an object, or a list of objects, that reports an error or holds no answer."""
     if isinstance(value, list):
         return bool(value) and all(map(_reports_error, value))
     if not isinstance(value, Mapping):
         return False
     found = {str(key).casefold().replace("-", "_"): part for key, part in value.items()}
-    if any(part not in (None, False, "", 0, [], {}) for key, part in found.items() if key in _WORDS["keys"]["error"]):
+    keys = _WORDS["keys"]
+    if any(part not in (None, False, "", 0, [], {}) for key, part in found.items() if key in keys["error"]):
+        return True
+    if len(found.keys() & keys["envelope"]) > 1 or (
+        found.keys() <= {*keys["message"], *keys["machine"]}
+        and found.keys() & keys["message"]
+        and found.keys() & keys["machine"]
+    ):
         return True
     return any(
-        key in _WORDS["keys"]["state"] and _FAILED.fullmatch(str(part).strip()) is not None
-        for key, part in found.items()
-    ) or any(_reports_error(part) for part in found.values() if isinstance(part, Mapping))
+        key in keys["state"] and _FAILED.fullmatch(str(part).strip()) is not None for key, part in found.items()
+    ) or any(_reports_error(part) for part in found.values() if isinstance(part, (Mapping, list)))
