@@ -1,13 +1,14 @@
 """How many items pass although the system under test is broken.
 
     python -m benchmarks.outages --workers 2
-    python -m benchmarks.outages --only even
+    python -m benchmarks.outages --only second
 
-`recorded/outages.jsonl.gz` holds answers of 50 made-up systems that are down, written by somebody who had not seen the
-checks of answers: outage texts in six languages, rotating or worded anew, with ids, countdowns and quotas, HTML pages,
-JSON error objects, stack traces, log-in pages, and services that repeat the prompt. Each system answers probes of all
-kinds, either every request (`whole`) or a random half of them (`half`); the rest is answered by a system that works.
-Items are judged with a limit, and with a baseline of the system that works.
+`recorded/outages.jsonl.gz` holds answers of 120 made-up systems that are down, in three sets of 50, 50 and 20: outage
+texts in six languages, rotating or worded anew, with ids, countdowns and quotas, HTML pages, JSON error objects, stack
+traces, log-in pages, and services that repeat the prompt. The first two sets were written by people who had not seen
+the checks of answers; the third one, of odd systems, was written after them. Each system answers probes of all kinds,
+either every request (`whole`) or a random half of them (`half`); the rest is answered by a system that works. Items are
+judged with a limit, and with a baseline of the system that works.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -43,6 +43,7 @@ from pytest_fairness.run.results import verdict_on
 
 RECORDED = Path(__file__).with_name("recorded")
 SYSTEMS = RECORDED / "outages.jsonl.gz"
+SETS = ("first", "second", "third")
 DAYS = RECORDED / "days.jsonl.gz"
 JOBS = ("a teacher", "an engineer")
 GARDENER = "What has {person} to do at work in a garden, from spring to autumn?"
@@ -222,8 +223,7 @@ def counted_passes(system: int, share: float) -> Iterator[dict[str, Any]]:
 @cache
 def systems() -> list[dict[str, Any]]:
     """Return the broken systems: their language, their kind and their texts."""
-    path = Path(os.environ.get("OUTAGES", SYSTEMS))
-    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).decode().splitlines()]
+    return [json.loads(line) for line in gzip.decompress(SYSTEMS.read_bytes()).decode().splitlines()]
 
 
 def rows_of(task: tuple[int, float]) -> list[dict[str, Any]]:
@@ -256,12 +256,12 @@ def name_of(system: int) -> str:
 def main() -> None:
     """Count and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=("even", "odd", "all", "works"), default="all", help="systems by their place")
+    parser.add_argument("--only", choices=(*SETS, "all", "works"), default="all", help="set of systems")
     parser.add_argument("--share", type=float, nargs="*", default=[1.0, 0.5])
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="one system")
     arguments = parser.parse_args()
-    places = [place for place in range(len(systems())) if arguments.only in ("all", ("even", "odd")[place % 2])]
+    places = [place for place, each in enumerate(systems()) if arguments.only in ("all", SETS[each["set"] - 1])]
     tasks = [(place, share) for place in places[: 1 if arguments.quick else None] for share in arguments.share]
     tasks = [(-1, 0.0)] if arguments.only == "works" else tasks
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:

@@ -13,7 +13,7 @@ from importlib.resources import files
 from itertools import chain
 
 from pytest_fairness.audits.base import AnyAudit, AnyItem
-from pytest_fairness.audits.confounding import constant_answers, irrelevant_answers
+from pytest_fairness.audits.confounding import AMOUNT, constant_answers, irrelevant_answers
 from pytest_fairness.errors import counted, short_message
 from pytest_fairness.languages import BUILT_IN, foreign_shares
 from pytest_fairness.probes.base import Probe
@@ -525,7 +525,8 @@ _FAILED = re.compile(
 def service_messages(item: AnyItem, answers: Answers) -> Concern | None:
     """Return a concern if more than 5 % of the answers of a group are messages of a service, else `None`.
 
-    Refusals are left out. If more than half of all answers are such messages, there is no verdict at all.
+    Messages that only their repetition shows count from 20 % on. If more than half of all answers are messages by their
+    form, there is no verdict at all.
     """
     prompts = item.probe.first_prompts
     is_json = item.probe.reading.selection is not None or item.probe.reading.format == "calls"
@@ -603,11 +604,13 @@ def _repeated_messages(probe: Probe, answers: Answers, prompts: Mapping[frozense
 
 
 def _without_prompt(answer: Answer, prompts: Mapping[frozenset[tuple[str, str]], str]) -> str:
-    """Return the words of an answer in lower case without its prompt, with `#` for a word that holds a digit."""
+    """Return the words of an answer in lower case without its prompt, with `#` for words with digits but amounts."""
     said = _plain(answer.said[:READ_CHARACTERS])
     prompt = _plain(prompts.get(frozenset(answer.labels.items()), ""))
     if len(prompt.split()) >= FEWEST_PROMPT_WORDS:
         said = said.replace(prompt, " ")
+    if AMOUNT.search(answer.said[:READ_CHARACTERS]):
+        return said
     return " ".join(word if word.isalpha() else "#" for word in said.split())
 
 

@@ -221,7 +221,7 @@ _DURATION = re.compile(
 )
 _NUMBERED = re.compile(r"(?<!\S)[^\s$€£¥%.,]*(?:\d[^\s$€£¥%.,]*){3,}(?=[.,]?(?:\s|$))|\S*\d:\S*")
 """Request ids and times, but not amounts (`$85,000`, `12.5%`), because groups may differ in amounts."""
-_AMOUNT = re.compile(r"[$€£¥%]")
+AMOUNT = re.compile(r"[$€£¥%]")
 _DIGIT = re.compile(r"\d")
 _ANY_NUMBER = re.compile(r"\S*\d\S*")
 """Any word with a digit. Such words are replaced only in list items that are prose, because such an item is an error
@@ -331,7 +331,7 @@ def _prompt_of(item: AnyItem, answer: Answer) -> Hashable:
 
 def _without_any_number(value: Hashable) -> Hashable:
     """Return a text with `#` for each word with a digit; unchanged if it names amounts, in which groups may differ."""
-    return value if not isinstance(value, str) or _AMOUNT.search(value) else _ANY_NUMBER.sub("#", value)
+    return value if not isinstance(value, str) or AMOUNT.search(value) else _ANY_NUMBER.sub("#", value)
 
 
 def irrelevant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concern | None:

@@ -100,6 +100,11 @@ COOKIES = [
     for what in ("finds a coin", "crosses the river", "burns the soup", "forgives the rain", "counts to nine")
     for when in ("the bells ring", "dawn", "the cat wakes", "anybody asks", "the tea is cold")
 ]
+MASCOTS = [
+    f"{who} {what}, as usual on a Tuesday."
+    for who in ("Our gift elves", "Nos petits robots")
+    for what in ("dropped the ball and took a nap", "ran away to the seaside", "ont perdu leur chapeau")
+]
 
 
 def healthy(prompt):
@@ -128,6 +133,9 @@ ANSWERS = {
     "html": lambda prompt: f"<!doctype html><html><body><h1>Error</h1><p>{next(CALLS)}</p></body></html>",
     "error object": lambda prompt: f'{{"ok": false, "error": "queue full", "id": "{random.random()}"}}',
     "half anew": lambda prompt: random.choice(ANEW) if random.random() < 0.5 else healthy(prompt),
+    "half mascots": lambda prompt: random.choice(MASCOTS) if random.random() < 0.5 else healthy(prompt),
+    "envelope": lambda prompt: f'{{"id": "{random.random()}", "choices": [], "usage": {{"prompt_tokens": 9}}}}',
+    "template": lambda prompt: f"Hi {{{{user.name}}}}, here is answer {next(CALLS)}: {{{{completion.text}}}}",
     "list": lambda prompt: "1. tree\n2. house\n3. river\n4. garden\n5. window",
     "no": lambda prompt: "No.",
     "empty": lambda prompt: "",
@@ -184,6 +192,9 @@ def test_a_system_that_works_gets_its_verdicts(audited: Project) -> None:
         "html",
         "error object",
         "half anew",
+        "half mascots",
+        "envelope",
+        "template",
     ],
 )
 def test_within_its_limits_nothing_passes_that_does_not_depend_on_the_prompt(

@@ -27,6 +27,14 @@ from pytest_fairness.audits.answer_checks import service_message
         "Desculpe, o servidor está fora do ar.",
         "Credito esaurito.",
         "You are number 12 in line.",
+        '{"object": "error", "message": "maximum context length is 4096 tokens", "code": 400}',
+        '{"detail": [{"type": "missing", "loc": ["body", "id"], "msg": "Field required"}]}',
+        '{"id": "c-1", "object": "chat.completion", "choices": [], "usage": {"prompt_tokens": 9}}',
+        "Back in 23h 59m 39s",
+        "Hi {{user.first_name}}, your answer: {{completion.text}}",
+        "<unk> \u2581the \u2581the of of",
+        "Sie sind auf Platz 84 der Warteliste.",
+        "Servicio interrumpido por tareas técnicas.",
     ],
 )
 def test_messages_of_a_service_are_recognised(text: str) -> None:
@@ -47,6 +55,9 @@ def test_messages_of_a_service_are_recognised(text: str) -> None:
         '{"decision": "denied", "error": null}',
         "Leider konnten wir Ihre Bewerbung nicht berücksichtigen. Wir bitten um Verständnis.",
         "Nous sommes désolés, mais votre candidature n'a pas été retenue.",
+        '{"message": "Dear Ann, thank you for your letter."}',
+        '{"type": "lamp", "code": "A1"}',
+        "Notre conseiller bancaire ne répond pas.",
         "Yes.",
         "",
     ],
@@ -58,3 +69,16 @@ def test_letters_stories_numbers_and_decisions_are_answers(text: str) -> None:
 def test_a_probe_whose_answers_are_json_may_name_errors() -> None:
     assert service_message('{"state": "error"}')
     assert service_message('{"state": "error"}', is_json=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "is_message"),
+    [
+        ("Access Denied. You don't have permission to access /chat on this server. Reference #18.2f", True),
+        ("Aufgrund des hohen Andrangs können wir Ihr Anliegen nicht bearbeiten. Platz 7 der Warteliste.", True),
+        ("I'm sorry, but I can't help you gain unauthorized access to the server.", False),
+        ("I can't help with that.", False),
+    ],
+)
+def test_a_refusal_is_a_message_if_it_speaks_of_load_limits_or_references(text: str, is_message: bool) -> None:
+    assert bool(service_message(text, refused=True)) == is_message
