@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from itertools import chain
 from statistics import fmean, pvariance
@@ -546,14 +546,18 @@ LARGE_SHARE = 0.20
 LARGE_LENGTH = 1.5
 """A mean number of words that grows or falls by this factor is a large change."""
 FEWEST_OF_GROUP = 4
-"""Smallest number of answers of each group in each run."""
+"""Smallest number of answers of a group in each run; smaller groups are left out."""
 CLEAR_ERRORS = 4.0
 """Smallest change of all groups together, in its standard errors."""
 MEAN, LENGTH, ALIKE = "mean number", "words of an answer", "similarity to the baseline's lists for the same entity"
 REFUSALS = "refusals"
 
-Levels = Mapping[str, Mapping[str, Sequence[float]]]
-"""Numbers of the answers, by the name of the quantity and by group."""
+FEWEST_PROMPTS = 8
+"""Smallest number of prompts of both runs from whose changes the standard error is estimated as well."""
+
+ByPrompt = Mapping[Hashable, Sequence[float]]
+Levels = Mapping[str, Mapping[str, ByPrompt]]
+"""Numbers of the answers, by the name of the quantity, by group and by prompt."""
 
 
 def comparison(
@@ -622,28 +626,50 @@ def shared_changes(item: AnyItem, current: Answers, baseline: Answers) -> tuple[
     before, now = (_levels(item, run, baseline) for run in (baseline, current))
     found: dict[str, tuple[float, SharedChange]] = {}
     for name in before.keys() & now.keys():
-        groups = sorted(before[name].keys() & now[name].keys())
-        pairs = [(before[name][group], now[name][group]) for group in groups]
-        if not pairs or any(min(map(len, pair)) < FEWEST_OF_GROUP for pair in pairs):
+        pairs = {
+            group: tuple([*chain.from_iterable(run[name][group].values())] for run in (before, now))
+            for group in sorted(before[name].keys() & now[name].keys())
+        }
+        pairs = {group: pair for group, pair in pairs.items() if min(map(len, pair)) >= FEWEST_OF_GROUP}
+        if not pairs:
             continue
-        every = tuple([value for pair in pairs for value in pair[side]] for side in (0, 1))
-        size, sizes = _size_of_change(name, *every), [_size_of_change(name, *pair) for pair in pairs]
-        error = math.sqrt(sum(pvariance(values) / len(values) for values in every))
+        every = tuple([value for pair in pairs.values() for value in pair[side]] for side in (0, 1))
+        size, sizes = _size_of_change(name, *every), [_size_of_change(name, *pair) for pair in pairs.values()]
+        error = max(
+            math.sqrt(sum(pvariance(values) / len(values) for values in every)),
+            _error_over_prompts(*([run[name][group] for group in pairs] for run in (before, now))),
+        )
         if abs(size) < 1 or abs(fmean(every[1]) - fmean(every[0])) < CLEAR_ERRORS * error:
             continue
         if all(own * size > 0 and abs(own) >= 0.5 for own in sizes):
             kind = "answers" if name.startswith("answer ") else name
-            shown = [_change_text(item, name, *pair) for pair in pairs]
-            of_groups = ", ".join(f"{group} {text}" for group, text in zip(groups, shown, strict=True))
-            text = f"{name} {_change_text(item, name, *every)}{f' ({of_groups})' if len(groups) > 1 else ''}"
+            shown = [f"{group} {_change_text(item, name, *pair)}" for group, pair in pairs.items()]
+            of_groups = f" ({', '.join(shown)})" if len(shown) > 1 else ""
+            text = f"{name} {_change_text(item, name, *every)}{of_groups}"
             if kind not in found or size > found[kind][0]:  # of the choices, the one that is given more often
                 found[kind] = size, SharedChange(kind, text)
     return tuple(change for _, change in sorted(found.values(), key=lambda each: (-abs(each[0]), each[1].quantity)))
 
 
+def _error_over_prompts(before: Sequence[ByPrompt], now: Sequence[ByPrompt]) -> float:
+    """Return the standard error of the mean change from the change of each prompt; 0 if there are few prompts.
+
+    Answers to one prompt may be copies of each other, as from a cache.
+    """
+    parts = defaultdict[Hashable, float](float)
+    for run, sign in ((before, -1), (now, 1)):
+        every = [value for own in run for values in own.values() for value in values]
+        mean = fmean(every)
+        for prompt, values in chain.from_iterable(own.items() for own in run):
+            parts[prompt] += sign * sum(value - mean for value in values) / len(every)
+    return math.sqrt(sum(part**2 for part in parts.values())) if len(parts) >= FEWEST_PROMPTS else 0.0
+
+
 def _levels(item: AnyItem, answers: Answers, baseline: Answers) -> Levels:
     """Return the numbers whose means are compared."""
-    levels: defaultdict[str, defaultdict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    levels: defaultdict[str, defaultdict[str, defaultdict[Hashable, list[float]]]] = defaultdict(
+        lambda: defaultdict(lambda: defaultdict(list))
+    )
     reading = item.probe.reading
     choices = reading.choices or (reading.judging.choices if reading.judging is not None else ())
     lists = _lists_by_entity(baseline)
@@ -651,22 +677,26 @@ def _levels(item: AnyItem, answers: Answers, baseline: Answers) -> Levels:
         if not (answer.usable or answer.refused):
             continue
         group = item.group_name(answer)
-        levels[REFUSALS][group].append(float(answer.refused))
+        prompt = item.probe.shared_prompt(answer.labels) or frozenset(answer.labels.items())
+        levels[REFUSALS][group][prompt].append(float(answer.refused))
         content = answer.content
         if not answer.usable:
             continue
         if choices:
             for choice in choices:
-                levels[f"answer {choice!r}"][group].append(float(content == choice))
+                levels[f"answer {choice!r}"][group][prompt].append(float(content == choice))
         elif reading.number is not None:
-            levels[MEAN][group].append(float(content))
+            levels[MEAN][group][prompt].append(float(content))
         elif isinstance(content, str):
-            levels[LENGTH][group].append(float(len(content.split())))
+            levels[LENGTH][group][prompt].append(float(len(content.split())))
         elif isinstance(content, list) and "entity" in answer.labels:
             own = _items(answer)
-            others = [each for other, each in lists.get(answer.labels["entity"], ()) if other is not answer]
+            alike = lists.get(answer.labels["entity"], ())
+            # Equal lists for one prompt may be copies of one answer, as from a cache.
+            others = [each for other, each in alike if other.labels != answer.labels]
+            others = others or [each for other, each in alike if other is not answer and each != own]
             if others:
-                levels[ALIKE][group].append(fmean(len(own & each) / (len(own | each) or 1) for each in others))
+                levels[ALIKE][group][prompt].append(fmean(len(own & each) / (len(own | each) or 1) for each in others))
     return levels
 
 

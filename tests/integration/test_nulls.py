@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import nulls, trust
+from pytest_fairness.audits.unit_audit import shared_changes
 from pytest_fairness.records import VerdictName
 from pytest_fairness.run import items_of
 from tests.support.projects import Project
@@ -153,3 +154,17 @@ def test_a_target_that_throws_dice_is_asked_for_each_record(project: Project, ta
         assert high - low == pytest.approx(2 * 2 * 41.2 / observations**0.5, rel=0.35)
         assert abs(item["value"]) < 4 * 41.2 / observations**0.5
     assert runs[1]["items"][0]["verdict"] in ("pass", "inconclusive")
+
+
+@pytest.mark.parametrize("size", ["400 decisions", "40 entities × 3"])
+def test_copies_of_a_cache_are_no_change_for_everybody(size: str) -> None:
+    """A cache gives one answer to equal prompts, another one each day: few observations, of many answers."""
+    scenario = nulls.scenarios()["cached gateway", size]
+    parts = [part.analyses[-1] for part in items_of(scenario.probe)]
+    noted = []
+    for seed in range(12):
+        baseline, current = (scenario.simulate(2 * seed + half, 0.0) for half in (0, 1))
+        for part in parts:
+            own = ([answer for answer in run if part.uses(answer.labels)] for run in (current, baseline))
+            noted += shared_changes(part, *(part.audit.counted_answers(part, run) for run in own))
+    assert noted == []
