@@ -20,14 +20,6 @@ from pytest_fairness.reports.terminal_items import Line
 from pytest_fairness.run import Run
 
 
-def by_baseline(records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Return the records by the name of their baseline, sorted by name."""
-    by_name: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
-        by_name[record["baseline"]].append(record)
-    return dict(sorted(by_name.items()))
-
-
 def write_baseline(
     run: Run,
     name: str,
@@ -58,7 +50,11 @@ def write_baseline(
             raise
         return []  # each item of the probe has reported the error
     file = records[0]["result"]["nodeid"].partition("::")[0]
-    own = {item for item, entry in old.items.items() if _belongs_to(file, entry, run)} if old else set()
+    own = {
+        item
+        for item, entry in (old.items if old else {}).items()
+        if entry.file in (None, file) or not (run.settings.root / entry.file).is_file()
+    }
     without_item = sorted(own - set(siblings)) if siblings else []
     is_complete = bool(siblings) and all(skipped or item in new for item, skipped in siblings.items())
     lines = []
@@ -135,11 +131,6 @@ def _probe_names(run: Run) -> set[str]:
                 with suppress(FairnessError):
                     names.add(run.load(path).name)
     return names
-
-
-def _belongs_to(file: str, entry: Entry, run: Run) -> bool:
-    """Return whether an entry belongs to this probe file, to no file, or to a file that no longer exists."""
-    return entry.file in (None, file) or not (run.settings.root / entry.file).is_file()
 
 
 def _rows(run: Run, records: Iterable[Record]) -> list[Row]:

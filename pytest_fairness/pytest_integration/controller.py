@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -17,7 +18,7 @@ from pytest_fairness.asking.store import prune
 from pytest_fairness.baselines.changes import commit_description
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.pytest_integration import item_results
-from pytest_fairness.pytest_integration.baseline_writer import by_baseline, orphans, write_baseline
+from pytest_fairness.pytest_integration.baseline_writer import orphans, write_baseline
 from pytest_fairness.pytest_integration.configuration import (
     accept_options,
     folder_in_repository,
@@ -26,7 +27,7 @@ from pytest_fairness.pytest_integration.configuration import (
 )
 from pytest_fairness.pytest_integration.item_results import (
     CollectedRecords,
-    drop_records,
+    Record,
 )
 from pytest_fairness.pytest_integration.planning import DEFAULT, Header
 from pytest_fairness.pytest_integration.terminal import (
@@ -117,7 +118,7 @@ class Controller(CollectedRecords):
             yield
         if getattr(report, "fairness_undecided", None) == VerdictName.INCONCLUSIVE:
             item_results.count_inconclusive(self._config, report)
-        drop_records(report)
+        vars(report).pop("fairness", None)  # pytest keeps the report until the end of the run
 
     @pytest.hookimpl(tryfirst=True)  # before pytest writes the JUnit file
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -129,7 +130,10 @@ class Controller(CollectedRecords):
         def command(file: str) -> list[str] | None:
             return rebaseline_command([file], self._accept_options(), root_from_here(config))
 
-        for name, records in by_baseline(self.records).items():
+        by_baseline: dict[str, list[Record]] = defaultdict(list)
+        for record in self.records:
+            by_baseline[record["baseline"]].append(record)
+        for name, records in sorted(by_baseline.items()):
             with self._attempt(session):
                 rebaseline = config.getoption("fairness_rebaseline")
                 self._lines += write_baseline(run, name, records, command, rebaseline=rebaseline)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -109,20 +109,9 @@ def record_of(result: Json, probe_item: ProbeItem, target: str | None, **more: J
     return sendable
 
 
-def take_records(item: pytest.Item) -> list[Record]:
-    """Return the records of an item, and remove them from the item."""
-    records, item.stash[RECORDS] = item.stash.get(RECORDS, []), []
-    return records
-
-
 def records_on(report: pytest.TestReport) -> Iterator[Record]:
     """Yield the records that a report carries."""
     yield from getattr(report, "fairness", ())
-
-
-def drop_records(report: pytest.TestReport) -> None:
-    """Remove the records from a report, which pytest keeps until the end of the run."""
-    vars(report).pop("fairness", None)
 
 
 def undecided(report: pytest.TestReport) -> VerdictName | None:
@@ -131,30 +120,20 @@ def undecided(report: pytest.TestReport) -> VerdictName | None:
     return next((name for name in (VerdictName.INCONCLUSIVE, VerdictName.MEASURED) if name in verdicts), None)
 
 
-def is_without_baseline(report: pytest.TestReport) -> bool:
-    """Return whether the only reason for the failure of a test is a missing baseline."""
-    return report.failed and getattr(report, "fairness_without_baseline", False)
+def show_undecided(report: pytest.TestReport, item: pytest.Item, verdict: VerdictName) -> None:
+    """Change the report of an inconclusive item to skipped, and of an only measured item to passed.
 
-
-def undo_xfail(report: pytest.TestReport) -> None:
-    """Change the report of an inconclusive or only measured item to passed, even if the item is marked `xfail`.
-
-    pytest would report a marked item as unexpectedly passed (XPASS), although the run does not show that the expected
-    bias is gone.
+    pytest would report an item marked `xfail` as unexpectedly passed (XPASS), although the run does not show that the
+    expected bias is gone. Other plugins know pytest's outcomes only, and would show a passed report of an inconclusive
+    item as a pass; the reason for which it is skipped are its findings.
     """
     report.outcome, report.longrepr = "passed", None
     if hasattr(report, "wasxfail"):
         del report.wasxfail
-
-
-def skip_inconclusive(report: pytest.TestReport, item: pytest.Item) -> None:
-    """Change the report of an inconclusive item to skipped, with the findings as the reason.
-
-    Other plugins know pytest's outcomes only, and would show a passed report as a pass.
-    """
-    path, line, _ = item.location
-    report.outcome = "skipped"
-    report.longrepr = (path, (line or 0) + 1, printable(f"inconclusive: {inconclusive_findings(report)}"))
+    if verdict is VerdictName.INCONCLUSIVE:
+        path, line, _ = item.location
+        report.outcome = "skipped"
+        report.longrepr = (path, (line or 0) + 1, printable(f"inconclusive: {inconclusive_findings(report)}"))
 
 
 def inconclusive_findings(report: pytest.TestReport) -> str:
@@ -323,29 +302,34 @@ class CollectedRecords:
         The option is needed if this run has all answers for new baselines, but a later run would reuse them only with
         the option.
         """
-        records = self._records_to_accept()
-        return _are_complete(records) and any(record.get("needs_replay") for record in records)
+        complete, needs_replay = self._answers_to_accept()
+        return complete and needs_replay
 
     def rebaseline_requests(self) -> str:
         """Return a sentence about the requests of the suggested rebaseline command; empty if there are no requests."""
-        records = self._records_to_accept()
-        if _are_complete(records):
+        complete, needs_replay = self._answers_to_accept()
+        if complete:
             return ""
-        which = "all" if any(record.get("needs_replay") for record in records) else "the missing"
         return (
             "Some verdicts come from an interim analysis, but a baseline needs all trials: the command below sends "
-            f"{which} requests. To count them first, add --fairness-dry-run."
+            f"{'all' if needs_replay else 'the missing'} requests. To count them first, add --fairness-dry-run."
         )
 
-    def _records_to_accept(self) -> list[Record]:
-        """Return the records of the items that the suggested rebaseline command would measure."""
-        failed = [nodeid for (nodeid, _, _), record in self._records.items() if _is_acceptable(record)]
+    def _answers_to_accept(self) -> tuple[bool, bool]:
+        """Return whether all answers that the suggested rebaseline command needs are there, and need a replay."""
+        failed = [
+            nodeid
+            for (nodeid, _, _), record in self._records.items()
+            if record["result"]["verdict"]["name"] in ACCEPTABLE and not record["result"]["expected_failure"]
+        ]
         command = rebaseline_command(failed, all_items=self.all_items()) or ()
-        return [
+        accepted = [
             record
             for (nodeid, _, _), record in self._records.items()
             if nodeid in command or nodeid.partition("::")[0] in command
         ]
+        complete = all(record.get("complete", True) for record in accepted)
+        return complete, any(record.get("needs_replay") for record in accepted)
 
     def all_items(self) -> dict[str, list[str]]:
         """Return the node ids of all items that are not skipped, by probe file; an empty dict if targets have names."""
@@ -374,13 +358,3 @@ def _fail_shared(report: pytest.TestReport, record: Record, owner: str) -> None:
     path, line, _ = report.location
     report.outcome = "failed"
     report.longrepr = Message(printable(message), ReprFileLocation(path, (line or 0) + 1, printable(message)))
-
-
-def _are_complete(records: Sequence[Record]) -> bool:
-    """Return whether the run has all answers that new baselines of these items need."""
-    return all(record.get("complete", True) for record in records)
-
-
-def _is_acceptable(record: Record) -> bool:
-    result = record["result"]
-    return result["verdict"]["name"] in ACCEPTABLE and not result["expected_failure"]

@@ -27,7 +27,7 @@ from pytest_fairness.errors import FairnessError, StoreError, counted
 from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration import item_results, planning
 from pytest_fairness.pytest_integration.configuration import place, relative_path, require_known_names, settings_from
-from pytest_fairness.pytest_integration.item_results import Unfair
+from pytest_fairness.pytest_integration.item_results import RECORDS, Unfair
 from pytest_fairness.pytest_integration.items import (
     FAILURES,
     PROBE_SUFFIXES,
@@ -378,12 +378,11 @@ class FairnessSession(AuditSession):
                 if call.when == "call" and failure is error and planning.is_audit(item)
                 else None
             )
-            vars(report).update(fairness=item_results.take_records(item), fairness_planned=planned, fairness_ran=ran)
+            records, item.stash[RECORDS] = item.stash.get(RECORDS, []), []
+            vars(report).update(fairness=records, fairness_planned=planned, fairness_ran=ran)
             if call.excinfo is None and (verdict := item_results.undecided(report)):
-                item_results.undo_xfail(report)
+                item_results.show_undecided(report, item, verdict)
                 report.fairness_undecided = verdict.value  # type: ignore[attr-defined] # sent by pytest-xdist
-                if verdict is VerdictName.INCONCLUSIVE:
-                    item_results.skip_inconclusive(report, item)
             item_results.record_expected_failures(report, item_results.records_on(report))
             if self.config.getoption("xmlpath", None):
                 item_results.add_junit_properties(item, report)
@@ -397,7 +396,7 @@ class FairnessSession(AuditSession):
         The outcome consists of a category, which pytest counts in its last line, a letter, and a word with its colour.
         For other reports, return `None`.
         """
-        if item_results.is_without_baseline(report):
+        if report.failed and getattr(report, "fairness_without_baseline", False):
             return "no-baseline", "n", ("NO-BASELINE", {"yellow": True})
         name = getattr(report, "fairness_undecided", None)
         if name is None:

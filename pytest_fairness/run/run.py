@@ -329,28 +329,8 @@ def audit(
         [('refusals[person=woman]', 1.0)]
         >>> results.table.write("results.csv")
     """
-    arguments = {
-        "base_url": base_url,
-        "trials": trials,
-        "concurrency": concurrency,
-        "max_requests": max_requests,
-        "fresh": fresh,
-        "replay": replay,
-        "store": str(store),
-        "max_age": max_age,
-        "target_version": target_version,
-        "http_body": http_body,
-        "http_answer": http_answer,
-        "http_headers": http_headers,
-        "api_headers": api_headers,
-        "judge": judge,
-        "embeddings_base_url": embeddings_base_url,
-        "scorers": scorers,
-        "timeout": timeout,
-        "give_up": give_up,
-        "max_answer_bytes": max_answer_bytes,
-        "device": device,
-    }
+    # All arguments but the first two have the name of a setting.
+    arguments = {**locals(), "target": None, "store": str(store)}
     root = Path.cwd()
     named = target if isinstance(target, str) else DEFAULT_TARGET
     chosen = RunSettings(root=root, target=named, **_checked(arguments))
