@@ -190,26 +190,14 @@ class RunSettings:
         default="none",
         in_ini=False,
     )
-    batch: bool = _setting(
-        False,
-        "Send requests to openai: and anthropic: targets in batches, at half the price; wait up to 24 "
-        "hours for the answers",
-        BOOLEAN,
-        default="false",
-        on_command_line=True,
-    )
-    batch_submit: bool = _flag(
-        "Send the requests in batches, and end without answers and verdicts; a later run with --fairness-batch-collect "
-        "gives the verdicts"
-    )
-    batch_collect: bool = _flag(
-        "Record the answers of ended batches; give verdicts on items whose answers are all recorded"
-    )
-    keep_days: float | None = _setting(
+    batch: Literal["wait", "submit", "collect"] | None = _option(
         None,
-        "Days after which a run deletes recorded responses from the store",
-        option_types.number(),
-        default="none: keep all responses",
+        "Send requests to openai: and anthropic: targets in batches, at half the price; wait: wait up to 24 hours for "
+        "the answers. submit: end without answers and verdicts. collect: record the answers of ended batches, and give "
+        "verdicts on items whose answers are all recorded",
+        option_types.choice("wait", "submit", "collect"),
+        metavar="WHEN",
+        default="none",
     )
     max_age_hours: float = _setting(
         24.0,
@@ -303,7 +291,15 @@ class RunSettings:
 
     @property
     def in_batches(self) -> bool:
-        return (self.batch or self.batch_submit or self.batch_collect) and not self.replay
+        return self.batch is not None and not self.replay
+
+    @property
+    def batch_submit(self) -> bool:
+        return self.batch == "submit"
+
+    @property
+    def batch_collect(self) -> bool:
+        return self.batch == "collect"
 
     def price_of(self, target: str) -> Price | None:
         names = (target, target.partition(":")[2])
@@ -328,20 +324,13 @@ ACTIONS = (
     ),
     Option(
         name="fairness_report",
-        help="Write a report to PATH, which ends in .json, .html, .md or .codequality.json (GitLab)",
+        help="Write a report to PATH, which ends in .json, .html, .md, .comment.md (for a pull request) or "
+        ".codequality.json (GitLab)",
         default="none",
         metavar="PATH",
         on_command_line=True,
         in_ini=False,
         repeatable=True,
-    ),
-    Option(
-        name="fairness_github_comment",
-        help="Write a comment on a pull request to FILE, in Markdown",
-        default="none",
-        metavar="FILE",
-        on_command_line=True,
-        in_ini=False,
     ),
 )
 """Options that start an action and set no attribute of `RunSettings`; those without a value imply `--fairness`."""
@@ -355,6 +344,10 @@ def _rows() -> Iterable[Option]:
 
 
 REPLACED = {
+    "fairness_batch_submit": "write --fairness-batch=submit",
+    "fairness_batch_collect": "write --fairness-batch=collect",
+    "fairness_github_comment": "write --fairness-report NAME.comment.md",
+    "fairness_keep_days": "run `python -m pytest_fairness store --prune DAYS`",
     "fairness_reason": "write the reason in the message of the commit of the baselines, which `git log` shows",
     "fairness_accepted_by": "the author of the commit of the baselines accepts them, as `git log` shows",
     "fairness_marks": "list the marks in pytest's own ini option `markers`",

@@ -71,10 +71,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
         start(config)
         return
-    for option in ("shard", "batch_submit", "batch_collect"):
+    for option in ("shard", "batch"):
         if config.getoption(f"fairness_{option}"):
-            flag = f"--fairness-{option.replace('_', '-')}"
-            raise pytest.UsageError(f"{flag} has no effect without --fairness. Add --fairness.")
+            raise pytest.UsageError(f"--fairness-{option} has no effect without --fairness. Add --fairness.")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

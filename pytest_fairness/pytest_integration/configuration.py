@@ -20,7 +20,7 @@ from pytest_fairness.targets.web import public_address
 
 # Settings of a run, read from the command line, the environment and the ini file.
 
-WITHOUT_VERDICTS = ("--fairness-measure", "--fairness-dry-run", "--fairness-shard", "--fairness-batch-submit")
+WITHOUT_VERDICTS = ("--fairness-measure", "--fairness-dry-run", "--fairness-shard", "--fairness-batch=submit")
 """Options of runs without verdicts."""
 _BY_NAME = {option.name: option for option in SETTINGS}
 _NAMED_TARGET = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})\s*=\s*(?P<target>.+)", re.DOTALL)
@@ -61,15 +61,16 @@ def settings_from(config: pytest.Config) -> RunSettings:
             "--fairness-rebaseline and --fairness-measure; give these options in a separate run after all shards have "
             "sent their requests."
         )
-    if config.getoption("fairness_batch_submit") and any(map(config.getoption, (*others, "fairness_batch_collect"))):
+    batch = _value(config, _BY_NAME["fairness_batch"])
+    if batch == "submit" and any(map(config.getoption, others)):
         raise pytest.UsageError(
-            "--fairness-batch-submit only submits the requests. Run it without --fairness-batch-collect, "
-            "--fairness-replay, --fairness-rebaseline and --fairness-measure; give these options in a later run, when "
-            "the batches have ended."
+            "--fairness-batch=submit only submits the requests. Run it without --fairness-replay, "
+            "--fairness-rebaseline and --fairness-measure; give these options in a later run, when the batches have "
+            "ended."
         )
-    if config.getoption("fairness_batch_collect") and config.getoption("fairness_replay"):
+    if batch == "collect" and config.getoption("fairness_replay"):
         raise pytest.UsageError(
-            "--fairness-batch-collect downloads answers, but --fairness-replay does not. Give only one of them."
+            "--fairness-batch=collect downloads answers, but --fairness-replay does not. Give only one of them."
         )
     if config.getoption("fairness_measure") and config.getoption("fairness_rebaseline"):
         raise pytest.UsageError(
@@ -109,8 +110,10 @@ def _require_verdicts(config: pytest.Config, settings: RunSettings) -> None:
     if not (_in_ci() and settings.min_audits) or hasattr(config, "workerinput"):
         return
     for flag in WITHOUT_VERDICTS:
-        typed = any(argument.partition("=")[0] == flag for argument in config.invocation_params.args)
-        if config.getoption(flag.removeprefix("--").replace("-", "_")) and not typed:
+        name, _, value = flag.partition("=")
+        typed = any(argument.partition("=")[0] == name for argument in config.invocation_params.args)
+        given = settings.batch if value else config.getoption(name.removeprefix("--").replace("-", "_"))
+        if given and value in ("", given) and not typed:
             raise pytest.UsageError(
                 f"{flag}: this CI run would give no verdicts, because addopts or PYTEST_ADDOPTS has the option, but "
                 f"fairness_min_audits is {settings.min_audits}. Write the option on the command line of the step that "
@@ -133,9 +136,8 @@ def root_from_here(config: pytest.Config) -> str:
 
 def without_interim_analyses(config: pytest.Config) -> bool:
     """Return whether the run makes no interim analyses, because it makes baselines or gives no verdicts."""
-    return any(
-        map(config.getoption, ("fairness_rebaseline", "fairness_measure", "fairness_shard", "fairness_batch_submit"))
-    )
+    without = any(map(config.getoption, ("fairness_rebaseline", "fairness_measure", "fairness_shard")))
+    return without or _value(config, _BY_NAME["fairness_batch"]) == "submit"
 
 
 def folder_in_repository(config: pytest.Config) -> str:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_fairness.asking.requests import failure_counts, total_counts
-from pytest_fairness.asking.store import prune
 from pytest_fairness.baselines.changes import commit_description
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.pytest_integration import item_results
@@ -160,21 +159,18 @@ class Controller(CollectedRecords):
         if results and not settings.replay:
             with self._attempt(session):
                 History(run.store).add(report, targets, self._servers())
-        if settings.keep_days is not None and settings.store.exists():
-            with self._attempt(session):
-                prune(run.store, older_than=run.store.database.now() - settings.keep_days * 86_400)
         for path in self._reports:
             with self._attempt(session):
+                if path.name.lower().endswith(files.COMMENT):
+                    options = self._accept_options(replay=self.accepting_needs_replay())
+                    text = markdown.github_comment(report, options, root_from_here(config))
+                    files.write_text(path, text, "--fairness-report")
+                    continue
                 shows_trends = path.suffix.lower() == ".html" and settings.store.exists()
                 trends = History(run.store).trends(targets, self._servers()) if shows_trends else {}
                 files.write(report, path, trends, folder_in_repository(config))
         with self._attempt(session):
             markdown.append_step_summary(report)
-        if comment := config.getoption("fairness_github_comment"):
-            with self._attempt(session):
-                options = self._accept_options(replay=self.accepting_needs_replay())
-                text = markdown.github_comment(report, options, root_from_here(config))
-                files.write_text(config.invocation_params.dir / comment, text, "--fairness-github-comment")
         config.hook.pytest_fairness_report(report=report, config=config)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -113,7 +113,7 @@ def _require_targets(settings: RunSettings) -> None:
     if settings.in_batches and not any(map(has_batches, targets)):
         raise pytest.UsageError(
             f"{targets[0].name} cannot be asked in batches. Name an openai: or anthropic: target, or run without "
-            "batches (fairness_batch, --fairness-batch-submit, --fairness-batch-collect)."
+            "batches (fairness_batch)."
         )
 
 
@@ -296,7 +296,7 @@ class FairnessSession(AuditSession):
     async def _send_batches(self, items: Iterable[pytest.Item]) -> None:
         """Send the requests of the items in batches, and wait for the answers.
 
-        With `--fairness-batch-submit`, do not wait. With `--fairness-batch-collect`, only record the answers of batches
+        With `--fairness-batch=submit`, do not wait. With `--fairness-batch=collect`, only record the answers of batches
         that have ended; see `BatchSender.send`. A target that a fixture of the user provides gets no batches, because
         the fixture runs only when the tests run.
         """
@@ -457,7 +457,7 @@ class FairnessSession(AuditSession):
         if self._waits_for_batches:
             texts.append(
                 "the provider continues to answer the batches. To wait for the answers, run again. To record only the "
-                "answers of batches that have ended, run later with --fairness-batch-collect."
+                "answers of batches that have ended, run later with --fairness-batch=collect."
             )
         for text in texts:
             for line in wrap(text, terminalreporter._tw.fullwidth, hanging="  ") if text else ():

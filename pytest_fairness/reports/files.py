@@ -25,6 +25,8 @@ from pytest_fairness.stats import intervals
 # Reading and writing of report files; the suffix selects the format.
 
 SUFFIXES = (".json", ".html", ".md")
+COMMENT = ".comment.md"
+"""Last part of the name of a report file with a comment on a pull request, which the run writes."""
 CODE_QUALITY = ".codequality.json"
 """Last part of the name of a report file in GitLab's Code Quality format."""
 _NAME_A_REPORT = "Name a report that `pytest --fairness --fairness-report report.json` wrote."
@@ -50,7 +52,7 @@ def require_writable(path: Path, option: str = "--fairness-report") -> None:
     if entry := own.get(path.suffix.lower()):
         extensions.load(entry)
     elif path.suffix.lower() not in SUFFIXES:
-        known = ", ".join([*SUFFIXES, CODE_QUALITY, *sorted(own)])
+        known = ", ".join([*SUFFIXES, COMMENT, CODE_QUALITY, *sorted(own)])
         raise FairnessError(f"{option} {path.name}: the suffix selects the format and must be one of {known}.")
     if path.suffix.lower() == ".html":
         # Deferred: templates and charts take time to import, and few runs write an HTML report.

@@ -10,7 +10,7 @@ from tests.support.servers import ChatServer
 PLAIN = PROBE.replace("{limit: 0.5, gate: point}", "{tolerance: 0.3, gate: point}")
 REPORTS = (
     "--junitxml=junit.xml", "--fairness-report", "report.html", "--fairness-report", "report.md",
-    "--fairness-github-comment", "comment.md",
+    "--fairness-report", "pr.comment.md",
 )  # fmt: skip
 THROWN = """
 import random
@@ -46,12 +46,12 @@ def test_every_headline_says_that_nothing_was_sent(project: Project, monkeypatch
     project.write("pytest.ini", ini(fairness_target_version="1"))
     project.probe(text=PROBE)
     project.run("--fairness", *REPORTS)
-    assert "nothing got worse" in (project.path / "comment.md").read_text("utf-8")
+    assert "nothing got worse" in (project.path / "pr.comment.md").read_text("utf-8")
     (project.path / "summary.md").unlink()
     result = project.run("--fairness", *REPORTS)
     phrase = "0 requests sent: 30 answers of earlier runs (oldest "
     assert shows(result, phrase)
-    for name in ("comment.md", "report.md", "report.html", "summary.md", "junit.xml"):
+    for name in ("pr.comment.md", "report.md", "report.html", "summary.md", "junit.xml"):
         text = (project.path / name).read_text("utf-8")
         assert phrase in text, name
         assert "got worse:" not in text

@@ -154,7 +154,7 @@ def test_secrets_of_headers_addresses_and_variables_are_nowhere(
         "    said += f\"{base64.b64encode(b'me:' + word.encode()).decode()} {word}\"\n"
         f"    {outcome}\n",
     )
-    arguments = ("--junitxml", "junit.xml", "-vv", "--fairness-github-comment", "comment.md", *REPORTS)
+    arguments = ("--junitxml", "junit.xml", "-vv", "--fairness-report", "pr.comment.md", *REPORTS)
     result = project.run("--fairness-rebaseline", *arguments, target="python:app:answer")
     assert "[key]" in result.stdout.str() or "raise" not in outcome
     pytester_files = {path: content for path, content in files(project) if path.name not in ("pytest.ini", "app.py")}

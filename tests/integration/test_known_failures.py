@@ -38,7 +38,7 @@ def test_a_known_regression_is_no_failure_in_any_output(
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(baselined.path / "step.md"))
     reports = [f"--fairness-report={name}" for name in ("report.html", "report.codequality.json")]
-    comment = "--fairness-github-comment=comment.md"
+    comment = "--fairness-report=pr.comment.md"
     files = ("--fairness-report=report.json", *reports, comment, "--junitxml=junit.xml")
     result = baselined.run("--fairness", *files, *workers, target=BIASED)
     assert result.parseoutcomes() == {"xfailed": 1, "passed": 1}
@@ -62,12 +62,12 @@ def test_a_known_regression_is_no_failure_in_any_output(
     }  # fmt: skip
     (entry,) = json.loads((baselined.path / "report.codequality.json").read_text("utf-8"))
     assert entry["severity"] == "info"
-    for name in ("step.md", "comment.md"):
+    for name in ("step.md", "pr.comment.md"):
         markdown = (baselined.path / name).read_text("utf-8")
         assert f"1 known regression ({REASON})" in markdown
         assert "📌 known regression" in markdown
         assert "❌" not in markdown
-    assert "--fairness-rebaseline" not in (baselined.path / "comment.md").read_text("utf-8")
+    assert "--fairness-rebaseline" not in (baselined.path / "pr.comment.md").read_text("utf-8")
     page = (baselined.path / "report.html").read_text("utf-8")
     assert f"1 known regression ({REASON}); no other check got worse, 1 passed." in page
     assert '<details class="item known' in page

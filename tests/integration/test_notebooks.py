@@ -154,7 +154,12 @@ def test_the_signature_shows_every_setting_with_its_default() -> None:
     files = [path for folder in folders for path in (ROOT / "pytest_fairness" / folder).rglob("*.py")]
     files += [ROOT / "pytest_fairness/run" / name for name in ("engines.py", "measuring.py")]
     used = {name for path in files for name in re.findall(r"settings\.(\w+)", path.read_text("utf-8"))}
-    of_jobs = {"shard", "batch_submit", "batch_collect"}  # for runs in several steps, which `audit` does not make
+    of_jobs = {
+        "shard",
+        "batch",
+        "batch_submit",
+        "batch_collect",
+    }  # for runs in several steps, which `audit` does not make
     read = used & settings.keys() - {"root", "target", "targets", "target_options"} - of_jobs
     assert {"base_url", "max_age_hours", "timeout"} <= read
     assert read <= {{"max_age": "max_age_hours"}.get(keyword.name, keyword.name) for keyword in keywords}

@@ -233,12 +233,12 @@ def test_the_command_accepts_the_reported_values(
     if earlier == "a baseline":
         shell.run(f"pytest --fairness-rebaseline {target}")
     monkeypatch.setenv("REFUSED", "33")
-    out = "--fairness-report report.json --fairness-github-comment comment.md"
+    out = "--fairness-report report.json --fairness-report pr.comment.md"
     first = shell.run(f"pytest --fairness {out} {target} {' '.join(workers)}")
     (item,) = project.read("report.json")["items"]
     assert item["verdict"] == ("regression" if earlier == "a baseline" else "no-baseline")
     (accept,) = commands(summary_of(first.stdout.str()), "pytest --fairness-rebaseline")
-    text, _, _ = (project.path / "comment.md").read_text("utf-8").partition("<details>")
+    text, _, _ = (project.path / "pr.comment.md").read_text("utf-8").partition("<details>")
     comment = commands(text, "pytest --fairness-rebaseline")
     assert comment
     in_reason = commands(item["reason"], "pytest --fairness-rebaseline")

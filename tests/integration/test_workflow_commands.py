@@ -122,14 +122,14 @@ def test_names_of_a_probe_are_escaped_everywhere(
         "app.py", "def refuses(prompt):\n    return 'I cannot help with that.' if 'Alex' not in prompt else prompt\n"
     )
     project.probe(text=WRITTEN)
-    reports = ("--fairness-report", "report.md", "--fairness-github-comment", "comment.md")
+    reports = ("--fairness-report", "report.md", "--fairness-report", "pr.comment.md")
     result = project.run("--fairness", *arguments, *reports, target="python:app:refuses")
     assert result.parseoutcomes().get("errors", 0) == 0
     output = re.sub(r"\x1b\[[0-9;]*m", "", result.stdout.str())
     assert "Kim" in output
     assert re.search(CONTROLS, output) is None
     assert re.search(r"##\w*\[", output) is None
-    for name in ("report.md", "comment.md") if "--co" not in arguments else ():
+    for name in ("report.md", "pr.comment.md") if "--co" not in arguments else ():
         text = (project.path / name).read_text("utf-8")
         assert re.search(CONTROLS, text) is None
         assert "@octo" not in text

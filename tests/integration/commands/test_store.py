@@ -1,4 +1,4 @@
-"""The commands `store` and `merge`, and the ini option `fairness_keep_days`."""
+"""The commands `store` and `merge`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from pytest_fairness.__main__ import main
-from pytest_fairness.asking.claims import ANY_ANSWER, Freshness
+from pytest_fairness.asking.claims import ANY_ANSWER
 from pytest_fairness.asking.store import Store
 from pytest_fairness.option_types import DatabaseUrl
 from pytest_fairness.records import Request, Response
-from tests.support.projects import Project
 
 DAY = 86_400.0
 REQUEST, RESPONSE = Request("Who?"), Response("Me.", "stop", created=time.time())
@@ -139,17 +138,3 @@ def test_a_store_moves_to_a_database_and_back(
     assert texts(database_url).keys() == {"a", "b"}
     assert main(["store", "--store", str(database_url)]) == 0
     assert "openai:tiny" in capsys.readouterr().out
-
-
-def test_a_run_deletes_what_is_older_than_the_days_to_keep(project: Project) -> None:
-    project.probe()
-    project.run("--fairness")
-    project.age_answers(hours=10 * 24)
-    path = project.path / ".fairness/responses.sqlite"
-    assert len(texts(path)) == 30
-    project.run("--fairness", "-o", "fairness_keep_days=14")
-    assert len(texts(path)) >= 30
-    project.run("--fairness", "--fairness-replay", "-o", "fairness_keep_days=7")
-    with Store(path) as store:
-        assert all(each.response.created > time.time() - 7 * DAY for each in store.all_recorded())
-        assert store.recorded([], Freshness()) == set()

@@ -1,4 +1,4 @@
-"""`fairness_batch`, `--fairness-batch-submit` and `--fairness-batch-collect`."""
+"""`fairness_batch`, `--fairness-batch=submit` and `--fairness-batch=collect`."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_tool_calls_of_a_batch_are_measured(project: Project, server: BatchServe
     customers = "".join(f"{'Ben' if number % 2 else 'Anna'},{number}\n" for number in range(20))
     project.write("probes/customers.csv", f"name,days\n{customers}")
     project.probe("probes/tools.yaml", TOOLS)
-    (item,) = project.report("-o", "fairness_batch=true", target=target_of(server))["items"]
+    (item,) = project.report("-o", "fairness_batch=wait", target=target_of(server))["items"]
     require_once(project, server)
     assert (item["verdict"], item["value"]) == ("over-limit", 1)
     (again,) = project.report("--fairness-replay", target=target_of(server))["items"]
@@ -114,7 +114,7 @@ def test_a_run_inside_an_event_loop_sends_batches(project: Project, server: Batc
     project.probe()
 
     async def cell() -> dict[str, Any]:
-        return project.report("--fairness-batch", target=target_of(server))
+        return project.report("--fairness-batch=wait", target=target_of(server))
 
     assert len(asyncio.run(cell())["items"]) == 2
     require_once(project, server)
@@ -145,7 +145,7 @@ def test_an_interruption_inside_an_event_loop_ends_the_wait() -> None:
 
 def test_a_run_in_batches_gives_the_same_verdicts(project: Project, server: BatchServer) -> None:
     project.probe()
-    batched = project.report("--fairness-batch", target=target_of(server))
+    batched = project.report("--fairness-batch=wait", target=target_of(server))
     require_once(project, server)
     assert len(server.asked) == REQUESTS
     alone = project.report("-o", "fairness_store=alone", target=target_of(server))
@@ -159,22 +159,22 @@ def test_submit_and_collect(project: Project, server: BatchServer, monkeypatch: 
     monkeypatch.setenv("CI", "true")
     project.probe()
     server.polls = 3
-    submitted = run(project, server, "--fairness-batch-submit", "-rs")
+    submitted = run(project, server, "--fairness-batch=submit", "-rs")
     assert submitted.ret == 0
     submitted.assert_outcomes(skipped=2)
     assert says(submitted, "30 requests submitted")
     assert says(submitted, "batches: this run submitted its requests in batches and gave no verdicts.")
     assert says(submitted, "30 requests to send by batch")
-    again = run(project, server, "--fairness-batch-submit")
+    again = run(project, server, "--fairness-batch=submit")
     assert again.ret == 0
     assert len(server.batches) == 1
     for _ in range(2):
-        early = run(project, server, "--fairness-batch-collect")
+        early = run(project, server, "--fairness-batch=collect")
         assert early.ret == pytest.ExitCode.TESTS_FAILED
         early.assert_outcomes(errors=2)
         assert says(early, "not answered yet: ")
         assert says(early, "30 requests to collect by batch")
-    collected = run(project, server, "--fairness-batch-collect")
+    collected = run(project, server, "--fairness-batch=collect")
     collected.assert_outcomes(passed=2)
     require_once(project, server)
     assert all(key is not None and key.endswith("-0123456789") for key in server.keys)
@@ -186,11 +186,11 @@ def test_submit_and_collect(project: Project, server: BatchServer, monkeypatch: 
 def test_an_ordinary_run_sends_no_request_of_a_batch(project: Project, server: BatchServer) -> None:
     project.probe()
     server.polls = 1_000
-    run(project, server, "--fairness-batch-submit")
+    run(project, server, "--fairness-batch=submit")
     for more in ((), ("--fairness-fresh",)):
         result = run(project, server, *more)
         result.assert_outcomes(errors=2)
-        assert says(result, "--fairness-batch-collect")
+        assert says(result, "--fairness-batch=collect")
     assert not server.single
 
 
@@ -198,9 +198,9 @@ def test_a_batch_that_is_lost_can_be_forgotten(
     project: Project, server: BatchServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     project.probe()
-    run(project, server, "--fairness-batch-submit")
+    run(project, server, "--fairness-batch=submit")
     server.before = lost
-    lost_batch = run(project, server, "--fairness-batch-collect")
+    lost_batch = run(project, server, "--fairness-batch=collect")
     lost_batch.assert_outcomes(errors=2)
     assert says(lost_batch, "or has no such batch (HTTP 404: No such batch)")
     server.before = lambda _: None
@@ -222,7 +222,9 @@ def test_shards_and_several_targets(project: Project, server: BatchServer) -> No
     prefix = target_of(server).partition(":")[0]
     targets = ["--fairness-target", f"one={prefix}:one", "--fairness-target", f"two={prefix}:two"]
     for number in (1, 2):
-        shard = project.run("--fairness", "--fairness-batch", f"--fairness-shard={number}/2", *targets, target=None)
+        shard = project.run(
+            "--fairness", "--fairness-batch=wait", f"--fairness-shard={number}/2", *targets, target=None
+        )
         shard.assert_outcomes(skipped=4)
     project.run("--fairness", "--fairness-replay", *targets, target=None).assert_outcomes(passed=4)
     require_once(project, server, batches=4)
@@ -232,10 +234,10 @@ def test_shards_and_several_targets(project: Project, server: BatchServer) -> No
 @any_provider
 def test_collect_names_requests_that_were_not_submitted(project: Project, server: BatchServer) -> None:
     project.probe()
-    result = run(project, server, "--fairness-batch-collect")
+    result = run(project, server, "--fairness-batch=collect")
     result.assert_outcomes(errors=2)
     assert says(result, "30 requests to")
-    assert says(result, "without a recorded answer and in no batch. Submit them with --fairness-batch-submit")
+    assert says(result, "without a recorded answer and in no batch. Submit them with --fairness-batch=submit")
     assert not server.batches
     assert not server.single
 
@@ -244,7 +246,7 @@ def test_collect_names_requests_that_were_not_submitted(project: Project, server
 def test_workers_share_a_batch(project: Project, server: BatchServer) -> None:
     project.write("conftest.py", CONFTEST)
     project.probe()
-    result = run(project, server, "--fairness-batch", "-n", "2")
+    result = run(project, server, "--fairness-batch=wait", "-n", "2")
     result.assert_outcomes(passed=2)
     require_once(project, server)
 
@@ -252,7 +254,7 @@ def test_workers_share_a_batch(project: Project, server: BatchServer) -> None:
 @any_provider
 def test_growing_trials_ask_the_maximum(project: Project, server: BatchServer) -> None:
     project.probe(text=PROBE.replace("trials: 10", "trials: {start: 4, max: 10}"))
-    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    run(project, server, "--fairness-batch=wait").assert_outcomes(passed=2)
     require_once(project, server)
     assert len(server.asked) == REQUESTS
 
@@ -262,12 +264,12 @@ def test_failed_requests_fail_and_are_sent_again_in_the_next_batch(project: Proj
     failing = 10
     fair, left = server.answer, iter(range(failing))
     server.answer = lambda body: HttpError(500, "overheated") if next(left, None) is not None else fair(body)
-    report = project.report("--fairness-batch", target=target_of(server))
+    report = project.report("--fairness-batch=wait", target=target_of(server))
     assert report["requests"]["failed"] == failing
     assert not server.single
     assert "overheated" in report["requests"]["failures"][0]["message"]
     server.answer = fair
-    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    run(project, server, "--fairness-batch=wait").assert_outcomes(passed=2)
     assert len(server.batches[1].requests) == failing
     assert len(set(recorded(project))) == REQUESTS
 
@@ -278,7 +280,7 @@ def test_a_filtered_request_of_a_batch_is_a_blocked_answer(project: Project, ser
     fair, left = server.answer, iter(range(4))
     said = "Output blocked by content filtering policy"
     server.answer = lambda body: HttpError(400, said) if next(left, None) is not None else fair(body)
-    report = project.report("--fairness-batch", target=target_of(server))
+    report = project.report("--fairness-batch=wait", target=target_of(server))
     assert report["requests"]["failed"] == 0
     assert len(set(recorded(project))) == REQUESTS
     assert any(item["details"].get("blocked") for item in report["items"])
@@ -288,7 +290,7 @@ def test_a_filtered_request_of_a_batch_is_a_blocked_answer(project: Project, ser
 def test_a_parameter_that_a_batch_rejects_is_named_with_the_setting(project: Project, server: BatchServer) -> None:
     project.probe()
     server.answer = lambda _body: HttpError(400, "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.")
-    report = project.report("--fairness-batch", target=target_of(server))
+    report = project.report("--fairness-batch=wait", target=target_of(server))
     said = report["requests"]["failures"][0]["message"]
     assert "rejects max_completion_tokens, max_tokens in a batch" in said
     assert "Change the probe's" in said
@@ -301,10 +303,10 @@ def test_an_expired_batch_keeps_what_it_has(project: Project, server: BatchServe
         batch.status, batch.lost = "expired", set(list(batch.requests)[:12])
 
     server.ending = expire
-    run(project, server, "--fairness-batch")
+    run(project, server, "--fairness-batch=wait")
     assert len(recorded(project)) == REQUESTS - 12
     server.ending = lambda _: None
-    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    run(project, server, "--fairness-batch=wait").assert_outcomes(passed=2)
     assert len(server.batches[1].requests) == 12
     assert sorted(recorded(project)) == sorted(server.asked)
 
@@ -319,7 +321,7 @@ def test_hostile_results(project: Project, server: BatchServer) -> None:
         return [b"\x00\xff{", long, b"[]", b"", lines[3], lines[3], unknown, *lines[5:]]
 
     server.rewrite = rewrite
-    report = project.report("--fairness-batch", target=target_of(server))
+    report = project.report("--fairness-batch=wait", target=target_of(server))
     assert len(recorded(project)) == len(set(recorded(project))) == REQUESTS - 4
     assert report["requests"]["failed"] == 4
     assert not server.single
@@ -343,7 +345,7 @@ def test_a_killed_run_pays_nothing_twice(project: Project, server: BatchServer, 
     setattr(server, when, kill)
     killed.join(60)
     assert killed.exitcode == -signal.SIGKILL
-    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    run(project, server, "--fairness-batch=wait").assert_outcomes(passed=2)
     require_once(project, server)
 
 
@@ -369,7 +371,7 @@ sender.BatchSender._record = recording
     assert killed.exitcode == -signal.SIGKILL
     assert len(recorded(project)) == 14
     project.write("conftest.py", "")
-    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    run(project, server, "--fairness-batch=wait").assert_outcomes(passed=2)
     require_once(project, server)
 
 
@@ -389,7 +391,7 @@ def test_a_batch_of_another_program_is_not_taken_for_ours(project: Project, serv
     killed.join(60)
     body = {"model": "tiny", "max_tokens": 10, "messages": [{"role": "user", "content": "Hello"}]}
     server.batches.append(HeldBatch(1, {f"other-{number}": body for number in range(REQUESTS)}))
-    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    run(project, server, "--fairness-batch=wait").assert_outcomes(passed=2)
     assert server.steps["download"] >= 2
     _, ours = server.batches
     assert sorted(recorded(project)) == sorted(ours.requests)
@@ -406,7 +408,7 @@ def test_the_key_is_not_sent_to_another_host(project: Project, server: BatchServ
             return {**shown(batch), "results_url": f"{other.url}/v1/messages/batches/msgbatch_1/results"}
 
         server.shown = elsewhere  # type: ignore[method-assign] # this server alone is hostile
-        run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+        run(project, server, "--fairness-batch=wait").assert_outcomes(passed=2)
         assert not other.keys
     require_once(project, server)
 
@@ -433,7 +435,7 @@ def test_a_thousand_requests_and_a_kill_at_each_step(project: Project, server: B
     wait_until(lambda: len(recorded(project)) > 200, 60)
     while_recording.kill()
     while_recording.join(60)
-    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    run(project, server, "--fairness-batch=wait").assert_outcomes(passed=2)
     require_once(project, server)
     assert len(server.asked) == 3 * TRIALS
 
@@ -452,7 +454,7 @@ def test_an_interrupted_wait_says_how_to_go_on(project: Project, server: BatchSe
         project.output().split()
     )
     server.polls = server.batches[0].polls + 1
-    run(project, server, "--fairness-batch-collect").assert_outcomes(passed=2)
+    run(project, server, "--fairness-batch=collect").assert_outcomes(passed=2)
     require_once(project, server)
 
 
@@ -460,7 +462,7 @@ def test_an_interrupted_wait_says_how_to_go_on(project: Project, server: BatchSe
 def test_time_limits_of_tests_do_not_end_the_wait(project: Project, server: BatchServer) -> None:
     project.probe()
     server.polls = 13  # more than a second
-    run(project, server, "--fairness-batch", "-p", "timeout", "--timeout=1").assert_outcomes(passed=2)
+    run(project, server, "--fairness-batch=wait", "-p", "timeout", "--timeout=1").assert_outcomes(passed=2)
     require_once(project, server)
 
 
@@ -470,11 +472,11 @@ def test_requests_are_divided_by_the_limits_of_the_provider(
     project.probe()
     client = type(cast("BatchTarget", open_target(target_of(server), RunSettings(project.path))).batch_client())
     monkeypatch.setattr(client, "max_requests", 13)
-    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    run(project, server, "--fairness-batch=wait").assert_outcomes(passed=2)
     assert [len(batch.requests) for batch in server.batches] == [13, 13, 4]
     require_once(project, server, batches=3)
     monkeypatch.setattr(client, "max_bytes", 2_000)
-    run(project, server, "--fairness-batch", "--fairness-fresh").assert_outcomes(passed=2)
+    run(project, server, "--fairness-batch=wait", "--fairness-fresh").assert_outcomes(passed=2)
     assert all(len(batch.requests) < 13 for batch in server.batches[3:])
     assert sum(len(batch.requests) for batch in server.batches[3:]) == REQUESTS
 
@@ -490,7 +492,7 @@ def test_a_provider_that_fails_for_a_while(project: Project, server: BatchServer
             raise HttpError(500, "a moment, please")
 
     server.after = fail
-    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    run(project, server, "--fairness-batch=wait").assert_outcomes(passed=2)
     assert {"create", "list", "poll", "download"} <= failed
     require_once(project, server)
 
@@ -508,26 +510,26 @@ def test_a_provider_that_rejects_the_key_or_has_no_batches(project: Project, ser
 
     for status, text in ((401, "rejects the key"), (404, "offers no batches")):
         reject(status)
-        result = run(project, server, "--fairness-batch")
+        result = run(project, server, "--fairness-batch=wait")
         result.assert_outcomes(errors=2)
         assert says(result, text)
         assert "0123456789" not in result.stdout.str()
     server.before = lambda _: None
-    run(project, server, "--fairness-batch").assert_outcomes(passed=2)
+    run(project, server, "--fairness-batch=wait").assert_outcomes(passed=2)
     require_once(project, server)
 
 
 @any_provider
 def test_the_budget_holds(project: Project, server: BatchServer) -> None:
     project.probe()
-    run(project, server, "--fairness-batch", "--fairness-max-requests", "12")
+    run(project, server, "--fairness-batch=wait", "--fairness-max-requests", "12")
     assert len(server.asked) == 12
     assert not server.single
 
 
 def test_the_dry_run_shows_both_prices(project: Project, server: BatchServer) -> None:
     project.probe(text=PROBE.replace("trials: 10", "trials: 10\nsampling: {max_tokens: 100}"))
-    project.write("pytest.ini", ini(fairness_batch="true", fairness_prices="tiny 1000 1000"))
+    project.write("pytest.ini", ini(fairness_batch="wait", fairness_prices="tiny 1000 1000"))
     result = project.run("--fairness-dry-run", target=target_of(server))
     assert says(result, "cost: at most about 3.24 (fairness_prices), by batch about 1.62"), result.outlines
     assert not server.batches
@@ -535,7 +537,7 @@ def test_the_dry_run_shows_both_prices(project: Project, server: BatchServer) ->
 
 def test_the_cost_of_a_batch_is_half(project: Project, server: BatchServer) -> None:
     project.probe()
-    project.write("pytest.ini", ini(fairness_batch="true", fairness_prices="tiny 1000 1000"))
+    project.write("pytest.ini", ini(fairness_batch="wait", fairness_prices="tiny 1000 1000"))
     report = project.report(target=target_of(server))
     assert report["requests"]["cost"] == pytest.approx(REQUESTS * 110 * 1000 / 1e6 / 2)
 
@@ -543,10 +545,11 @@ def test_the_cost_of_a_batch_is_half(project: Project, server: BatchServer) -> N
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--fairness-batch"], "cannot be asked in batches"),
-        (["--fairness-batch-submit", "--fairness-batch-collect"], "--fairness-batch-submit only submits"),
-        (["--fairness-batch-submit", "--fairness-rebaseline"], "--fairness-batch-submit only submits"),
-        (["--fairness-batch-collect", "--fairness-replay"], "--fairness-batch-collect downloads"),
+        (["--fairness-batch=wait"], "cannot be asked in batches"),
+        (["--fairness-batch", "later"], "--fairness-batch must be wait or submit or collect, not 'later'"),
+        (["-o", "fairness_batch=submit", "--fairness-measure"], "--fairness-batch=submit only submits"),
+        (["--fairness-batch=submit", "--fairness-rebaseline"], "--fairness-batch=submit only submits"),
+        (["--fairness-batch=collect", "--fairness-replay"], "--fairness-batch=collect downloads"),
     ],
 )
 def test_impossible_combinations(project: Project, arguments: list[str], text: str) -> None:
@@ -557,4 +560,4 @@ def test_impossible_combinations(project: Project, arguments: list[str], text: s
 
 
 def start(project: Project, server: BatchServer, *arguments: str) -> BaseProcess:
-    return project.start("--fairness", "--fairness-batch", "--fairness-target", target_of(server), *arguments)
+    return project.start("--fairness", "--fairness-batch=wait", "--fairness-target", target_of(server), *arguments)

@@ -11,8 +11,8 @@ from tests.support.results import report, result
 
 
 def comment(project: Project, *arguments: str, target: str = "python:app:polite") -> list[str]:
-    project.run("--fairness", "--fairness-github-comment", "out/comment.md", *arguments, target=target)
-    return (project.path / "out/comment.md").read_text("utf-8").splitlines()
+    project.run("--fairness", "--fairness-report", "out/pr.comment.md", *arguments, target=target)
+    return (project.path / "out/pr.comment.md").read_text("utf-8").splitlines()
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "a worker"])
@@ -57,7 +57,7 @@ def test_a_first_run_is_no_table_of_failures(project: Project) -> None:
 def test_a_file_that_cannot_be_written_is_reported(project: Project) -> None:
     project.probe()
     project.write("out", "a file")
-    result = project.run("--fairness", "--fairness-github-comment", "out/comment.md")
+    result = project.run("--fairness", "--fairness-report", "out/pr.comment.md")
     assert says(result, "the report cannot be written")
     assert result.ret == 1
 

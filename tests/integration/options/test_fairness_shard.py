@@ -136,10 +136,10 @@ def test_a_shard_cannot_judge(project: Project, option: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "option", [("--fairness-shard", "1/2"), ("--fairness-batch-submit",), ("--fairness-batch-collect",)]
+    "option", [("--fairness-shard", "1/2"), ("--fairness-batch=submit",), ("--fairness-batch=collect",)]
 )
 def test_a_part_of_a_run_needs_fairness(project: Project, option: tuple[str, ...]) -> None:
     project.probe()
     result = project.run(*option)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert f"{option[0]} has no effect without --fairness" in result.stderr.str()
+    assert f"{option[0].partition('=')[0]} has no effect without --fairness" in result.stderr.str()

@@ -189,7 +189,7 @@ def test_an_unknown_setting_is_refused_with_what_was_meant(project: Project, wri
 
 def test_a_setting_that_is_gone_says_what_replaces_it(project: Project) -> None:
     assert REPLACED.keys().isdisjoint(option.name for option in OPTIONS)
-    assert len(OPTIONS) <= 38
+    assert len(OPTIONS) <= 35
     project.write("pytest.ini", ini(fairness_timeout="5", fairness_orphans="fail"))
     result = project.run("--fairness")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
