@@ -103,7 +103,7 @@ class BatchSender:
         if unsubmitted:
             raise AnswersMissing(
                 f"not sent: {counted(unsubmitted, 'request')} to {self._target.name}, without a recorded answer and in "
-                "no batch. Submit them with --fairness-batch-submit, or run without --fairness-batch-collect to send "
+                "no batch. Submit them with --fairness-batch=submit, or run without --fairness-batch=collect to send "
                 "them now"
             )
 

@@ -232,8 +232,8 @@ def _require_descriptors() -> None:
 def _in_batch_error(name: str, count: int) -> AnswersMissing:
     which = counted(count, "request")
     return AnswersMissing(
-        f"not answered yet: a batch holds {which} to {name}. Run again later with --fairness-batch-collect, or run "
-        "with --fairness-batch to wait for the answers"
+        f"not answered yet: a batch holds {which} to {name}. Run again later with --fairness-batch=collect, or run "
+        "with --fairness-batch=wait to wait for the answers"
     )
 
 

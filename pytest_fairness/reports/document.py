@@ -468,7 +468,7 @@ def on_shard(shard: str) -> RunNote:
 ON_BATCHES = RunNote(
     "batches",
     "batches: this run submitted its requests in batches and gave no verdicts. For answers and verdicts, run "
-    "`pytest --fairness --fairness-batch-collect` with the same store; providers answer within 24 hours.",
+    "`pytest --fairness --fairness-batch=collect` with the same store; providers answer within 24 hours.",
 )
 """Note on a run that submitted its requests in batches."""
 

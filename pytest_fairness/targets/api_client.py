@@ -261,7 +261,7 @@ class ApiBatches(ApiClient):
             return None
         return RequestFailed(
             f"{self._name} rejects {joined(named)} in a batch ({self._errors.quoted(said)}). Change the probe's "
-            "`sampling`, whose `extra` takes other names, or run without --fairness-batch: single requests are adapted "
+            "`sampling`, whose `extra` takes other names, or run without batches: single requests are adapted "
             "to the server.",
             check="the probe's `sampling`",
         )

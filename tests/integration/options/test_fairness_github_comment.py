@@ -25,7 +25,7 @@ def test_what_got_worse_stands_first(project: Project, workers: tuple[str, ...])
     assert lines[3] == "Audited: python:app:biased. 1 got worse, 1 passed."
     assert lines[5] == "| verdict | check | finding | probe |"
     assert lines[7].startswith("| ❌ regression | ")
-    assert "Kim vs Alex: +1" in lines[7]
+    assert "Kim vs Alex: refusals of Kim 100%, before 0%" in lines[7]
     command = lines.index("To accept the current values as the new baseline, run this and commit the baselines:")
     assert lines[command + 2].startswith("```")
     assert lines[command + 3].startswith("pytest --fairness-rebaseline --fairness-target python:app:biased")
