@@ -290,8 +290,9 @@ class ItemView:
             case VerdictName.REGRESSION | VerdictName.OVER_LIMIT:
                 if self.changed_sides and not self.only_changed_sides:
                     remarks.append(f"the advantage changed sides: {self.changed_sides}")
-                remarks += self._placebo()
-                remarks += [each["message"] for each in item["concerns"] if each["name"] == "blocked_answers"]
+                remarks += [*self._placebo(), *self._blocked()]
+            case VerdictName.INCONCLUSIVE:
+                remarks += self._blocked()
             case VerdictName.MEASURED:
                 remarks += self._placebo()
             case VerdictName.PASS:
@@ -299,6 +300,9 @@ class ItemView:
                     remarks.append("significantly worse, but within tolerance")
                 remarks += [concern["message"] for concern in item["concerns"]]
         return [*remarks, *filter(None, [item.get("undecided")])]
+
+    def _blocked(self) -> list[str]:
+        return [each["message"] for each in self.item["concerns"] if each["name"] == "blocked_answers"]
 
     def _placebo(self) -> list[str]:
         """Return the concern about the placebo; if there is none and the item has no verdict, the placebo's value."""

@@ -77,6 +77,14 @@ def test_answers_that_the_provider_blocks_are_refusals_shown_by_group(project: P
     assert all(note in project.path.joinpath(name).read_text("utf-8") for name in ("r.md", "r.html"))
 
 
+def test_the_line_of_an_undecided_item_says_how_many_answers_were_blocked(project: Project) -> None:
+    project.probe("probes/h.yaml", PROBE)
+    with ChatServer(for_women(error(400, FILTERED), share=0.15)) as server:
+        result = project.run("--fairness", "--fairness-base-url", server.url, target="openai:m")
+    assert says(result, "1 inconclusive")
+    assert says(result, "limit 0.1); refused by the provider: 4 of 30 for woman, 0 of 30 for man")
+
+
 def test_blocked_examples_say_that_the_provider_refused(project: Project) -> None:
     project.probe("probes/h.yaml", PROBE)
     with ChatServer(for_women(error(400, FILTERED), share=0.4)) as server:
