@@ -358,7 +358,7 @@ def _point(name: str, mean: float, ends: tuple[float | None, float | None] | Non
 
 # Details of an item as tables, and the drawings of these tables; see `audits.info.Drawing`.
 
-SHOWN_ELSEWHERE = ("examples", "intersections", "placebo")
+SHOWN_ELSEWHERE = ("examples", "intersections")
 """Details that reports show without a table."""
 COUNT_COLOURS = (FIRST, SECOND, SECOND, QUIET, QUIET, LINE, LINE)
 """Colours of the parts of a bar, in the order of the drawing's columns."""

@@ -12,7 +12,18 @@ from pytest_fairness.errors import counted
 from pytest_fairness.probes.identity_terms import PLACEBO, SwappedPrompts, listed_reasons
 from pytest_fairness.records import Json
 from pytest_fairness.reports import markdown, tables
-from pytest_fairness.reports.formatting import cut, cut_ids, number, pad, printable, signed, text_table, width_of, wrap
+from pytest_fairness.reports.formatting import (
+    cut,
+    cut_ids,
+    number,
+    pad,
+    printable,
+    signed,
+    spread,
+    text_table,
+    width_of,
+    wrap,
+)
 from pytest_fairness.reports.markdown import MAX_LENGTH, MarkdownText, escaped, escaped_html
 from pytest_fairness.reports.markdown import table as markdown_table
 from pytest_fairness.reports.view import WORDS, group_names, subject_of, with_unit, words_that_grew, worse_by
@@ -132,7 +143,7 @@ def _worse_by(change: ItemChange) -> str:
     if change.difference is None or change.state in ("renamed", "rules"):
         return ""
     width = change.half_width
-    return (_words_that_grew(change) or signed(change.difference)) + ("" if width is None else f" ± {width:.2g}")
+    return (_words_that_grew(change) or signed(change.difference)) + ("" if width is None else f" ± {spread(width)}")
 
 
 def _words_that_grew(change: ItemChange) -> str:

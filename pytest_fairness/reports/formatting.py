@@ -48,6 +48,11 @@ def signed(value: float | None) -> str:
     return text if text in ("0", "-") or text.startswith("-") else f"+{text}"
 
 
+def spread(half_width: float) -> str:
+    """Return half the width of an interval with 2 significant digits; a rounding error is 0."""
+    return f"{0.0 if half_width < ROUNDING else half_width:.2g}"
+
+
 def with_interval(text: str, interval: Sequence[float | None] | None) -> str:
     """Return a formatted estimate, followed by its interval if there is one: `0.02 [0.01, 0.03]`."""
     return f"{text} [{number(interval[0])}, {number(interval[1])}]" if interval else text

@@ -19,7 +19,7 @@ from pytest_fairness.reports.charts import Chart, Table, svg
 from pytest_fairness.reports.document import reused_answers
 from pytest_fairness.reports.formatting import number
 from pytest_fairness.reports.html_items import MAX_ROWS, OUTCOMES, ChangeChart, Figure, ReportItem, Sheet
-from pytest_fairness.reports.view import NO_LONGER_FAILS, UNEXPECTED_PASS, ItemView, largest_first, views
+from pytest_fairness.reports.view import UNEXPECTED_PASS, ItemView, largest_first, views
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -137,7 +137,7 @@ class View:
         ]
         outcomes = {one.display_outcome for one in self.items}
         self.headline = Headline(
-            verdict=run_verdict(self.views, reused_answers(self.document)),
+            verdict=report_items.run_verdict(self.views, reused_answers(self.document)),
             outcome=next((name for name in OUTCOMES if name in outcomes), "passed"),
             findings=group_findings((one.name, one.view) for one in self.items),
             affected=affected_groups(self.views),
@@ -247,44 +247,6 @@ MAX_FINDINGS = 5
 MAX_NAMES = 8
 _LIST = re.compile(r"((?<= say ).*?(?= more often|; |\.))", re.DOTALL)
 """The words in a finding's sentence: `Answers for Kelly say WORDS more often than answers for Joseph`."""
-
-PHRASES: Mapping[str, tuple[str, str]] = {
-    VerdictName.REGRESSION: ("got worse", "got worse"),
-    VerdictName.OVER_LIMIT: ("is over its limit", "are over their limit"),
-    VerdictName.ERROR: ("could not be measured", "could not be measured"),
-    VerdictName.NOT_MEASURABLE: ("had too few usable answers", "had too few usable answers"),
-    UNEXPECTED_PASS: ("passes although marked xfail", "pass although marked xfail"),
-    VerdictName.STALE_BASELINE: ("has a stale baseline", "have a stale baseline"),
-    VerdictName.NO_BASELINE: ("has no baseline yet", "have no baseline yet"),
-    VerdictName.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
-}
-"""Phrases for one item and for several items by status, the worst status first; passes and known failures are left out.
-"""
-
-
-def run_verdict(items: Sequence[ItemView], reused: str = "") -> str:
-    """Return the verdict on the run: `4 of 62 checks got worse, 3 are inconclusive; 55 passed`.
-
-    Args:
-        items: the items of the run.
-        reused: phrase of `document.reused_answers`, which takes the place of the statement that nothing got worse.
-    """
-    total, counts = counted(len(items), "check"), Counter(view.status for view in items)
-    if report_items.is_measured_only(items):
-        return report_items.effect_size_counts(items)
-    not_passed = [(counts[name], phrases[counts[name] > 1]) for name, phrases in PHRASES.items() if counts[name]]
-    passed = counts[VerdictName.PASS] + counts[NO_LONGER_FAILS]
-    known = report_items.known_failures(items)
-    if not not_passed and known:
-        return f"{known}; {reused or 'no other check got worse'}, {passed:,} passed"
-    if not not_passed:
-        return f"{reused or 'No check got worse'}: {'the only check' if passed == 1 else f'all {passed:,}'} passed"
-    (worst, worst_phrase), *others = not_passed
-    start = "" if known or any(counts[name] for name in WORSE) else "No regression found, but "
-    parts = [f"{start}{worst:,} of {total} {worst_phrase}", *(f"{number:,} {phrase}" for number, phrase in others)]
-    if known:
-        parts.append(known)
-    return f"{', '.join(parts)}; {passed:,} passed{reused and f'; {reused}'}"
 
 
 def display_outcome(view: ItemView) -> str:
@@ -427,8 +389,6 @@ def _environment() -> Environment:
         "number": html_items.number,
         "cell": html_items.cell,
         "duration": html_items.duration,
-        "signed": html_items.signed,
-        "plain": html_items.plain,
     }
     # Used only for files of this package, and for charts, in which Vega escapes all texts.
     environment.globals["trusted"] = lambda text: Markup(text)  # noqa: S704 - see above

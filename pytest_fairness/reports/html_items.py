@@ -303,11 +303,6 @@ def number(value: Json) -> str:
     return MISSING if value is None else formatting.number(float(value)).replace("-", "−")
 
 
-def signed(value: Json) -> str:
-    """Return the number as `formatting.signed` does, but with a typographic minus sign; a dash for `None`."""
-    return MISSING if value is None else formatting.signed(float(value)).replace("-", "−")
-
-
 def cell(value: Json) -> str:
     """Return a JSON value as the text of a table cell."""
     match value:

@@ -20,6 +20,7 @@ from pytest_fairness.reports.document import reused_age, reused_answers, texts_o
 from pytest_fairness.reports.findings import accept_command
 from pytest_fairness.reports.formatting import escaped as without_control_characters
 from pytest_fairness.reports.formatting import number, printable, shell_lines, with_interval, without_commands
+from pytest_fairness.reports.report_items import run_verdict
 from pytest_fairness.reports.view import KNOWN, NO_LONGER_FAILS, UNEXPECTED_PASS, ItemView, largest_first, views
 
 # Markdown report for comments on pull requests and for the page of a CI job.
@@ -307,20 +308,6 @@ SHOWN = 10
 MAX_FINDING = 300
 LINE_WIDTH = 100
 
-_SENTENCES: Mapping[str, str] = {
-    VerdictName.REGRESSION: "got worse",
-    VerdictName.OVER_LIMIT: "over the limit",
-    VerdictName.STALE_BASELINE: "with a stale baseline",
-    VerdictName.NO_BASELINE: "without a baseline",
-    VerdictName.ERROR: "without a result",
-    VerdictName.NOT_MEASURABLE: "not measurable",
-    UNEXPECTED_PASS: "passing although marked xfail",
-    VerdictName.INCONCLUSIVE: "inconclusive",
-    KNOWN: "failing as expected",
-    NO_LONGER_FAILS: "passing although marked xfail",
-    VerdictName.PASS: "passed",
-}
-
 
 def github_comment(document: Mapping[str, Json], options: Sequence[str] = (), root: str = "") -> str:
     """Return the comment on a pull request, in Markdown.
@@ -336,7 +323,7 @@ def github_comment(document: Mapping[str, Json], options: Sequence[str] = (), ro
         MARKER,
         f"### {_comment_headline(items, escaped(reused_answers(document)))}",
         "",
-        f"Audited: {escaped(document['target'])}. {_sentence(items)}",
+        f"Audited: {escaped(document['target'])}. {escaped(run_verdict(items, reused_answers(document)))}.",
         "",
     ]
     lines += _failure_table(worse)
@@ -371,12 +358,6 @@ def _comment_headline(items: Sequence[ItemView], reused: str) -> str:
 
 def _of(number: int, items: Sequence[ItemView]) -> str:
     return f"{number} of {counted(len(items), 'check')}"
-
-
-def _sentence(items: Sequence[ItemView]) -> str:
-    """Return the number of checks by verdict, in words."""
-    counts = _counts(items)
-    return ", ".join(f"{counts[name]} {words}" for name, words in _SENTENCES.items() if counts[name]) + "."
 
 
 def _counts(items: Sequence[ItemView]) -> Counter[str]:

@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from pytest_fairness.errors import counted
 from pytest_fairness.records import Json, Size, VerdictName, target_name, without_target
 from pytest_fairness.reports.formatting import cut, number, printable, signed
-from pytest_fairness.reports.view import FOUND, KNOWN, UNKNOWN, WORDS, Item, ItemView, mappings_in
+from pytest_fairness.reports.view import (
+    FOUND,
+    KNOWN,
+    NO_LONGER_FAILS,
+    UNEXPECTED_PASS,
+    UNKNOWN,
+    WORDS,
+    Item,
+    ItemView,
+    mappings_in,
+)
 
 # What is said of many items.
 
@@ -44,6 +54,49 @@ def known_failures(items: Iterable[ItemView]) -> str:
     more = [f"{len(reasons) - SHOWN_REASONS} more"] if len(reasons) > SHOWN_REASONS else []
     shown = "; ".join([*(cut(reason, MAX_REASON) for reason in reasons[:SHOWN_REASONS]), *more])
     return f"{counted(len(known), 'known regression' if regressions else 'known failure')} ({shown})"
+
+
+PHRASES: Mapping[str, tuple[str, str]] = {
+    VerdictName.REGRESSION: ("got worse", "got worse"),
+    VerdictName.OVER_LIMIT: ("is over its limit", "are over their limit"),
+    VerdictName.ERROR: ("could not be measured", "could not be measured"),
+    VerdictName.NOT_MEASURABLE: ("had too few usable answers", "had too few usable answers"),
+    UNEXPECTED_PASS: ("passes although marked xfail", "pass although marked xfail"),
+    VerdictName.STALE_BASELINE: ("has a stale baseline", "have a stale baseline"),
+    VerdictName.NO_BASELINE: ("has no baseline yet", "have no baseline yet"),
+    VerdictName.INCONCLUSIVE: ("is inconclusive", "are inconclusive"),
+}
+"""Phrases for one item and for several items by status, the worst status first; passes and known failures are left out.
+"""
+
+
+def run_verdict(items: Sequence[ItemView], reused: str = "") -> str:
+    """Return the verdict on the run: `4 of 62 checks got worse, 3 are inconclusive; 55 passed`.
+
+    Args:
+        items: the items of the run.
+        reused: phrase of `document.reused_answers`, which takes the place of the statement that nothing got worse.
+    """
+    total, counts = counted(len(items), "check"), Counter(view.status for view in items)
+    if is_measured_only(items):
+        return effect_size_counts(items)
+    not_passed = [(counts[name], phrases[counts[name] > 1]) for name, phrases in PHRASES.items() if counts[name]]
+    passed = counts[VerdictName.PASS] + counts[NO_LONGER_FAILS]
+    known = known_failures(items)
+    if not not_passed and known:
+        return f"{known}; {reused or 'no other check got worse'}, {passed:,} passed"
+    if not not_passed:
+        return f"{reused or 'No check got worse'}: {'the only check' if passed == 1 else f'all {passed:,}'} passed"
+    (worst, worst_phrase), *others = not_passed
+    start = (
+        ""
+        if known or any(counts[name] for name in (VerdictName.REGRESSION, VerdictName.OVER_LIMIT))
+        else "No regression found, but "
+    )
+    parts = [f"{start}{worst:,} of {total} {worst_phrase}", *(f"{number:,} {phrase}" for number, phrase in others)]
+    if known:
+        parts.append(known)
+    return f"{', '.join(parts)}; {passed:,} passed{reused and f'; {reused}'}"
 
 
 def effect_size_counts(items: Sequence[ItemView]) -> str:

@@ -91,7 +91,7 @@ def _cells(view: ItemView, *, several_probes: bool, rounded: bool) -> dict[str, 
 def _with_half_width(text: str, interval: Sequence[float | None] | None) -> str:
     """Return the text of a number with the half width of its 95 % interval, as `0.12 ± 0.056`, if there is one."""
     half = _half_width(interval)
-    return text if half is None else f"{text} ± {half:.2g}"
+    return text if half is None else f"{text} ± {formatting.spread(half)}"
 
 
 def _rounded(value: float | None, interval: Sequence[float | None] | None) -> float | None:

@@ -22,7 +22,7 @@ def test_what_got_worse_stands_first(project: Project, workers: tuple[str, ...])
     lines = comment(project, *workers, target="python:app:biased")
     assert lines[0] == "<!-- pytest-fairness -->"
     assert lines[1] == "### ❌ Fairness: 1 of 2 checks failed"
-    assert lines[3] == "Audited: python:app:biased. 1 got worse, 1 passed."
+    assert lines[3] == "Audited: python:app:biased. 1 of 2 checks got worse; 1 passed."
     assert lines[5] == "| verdict | check | finding | probe |"
     assert lines[7].startswith("| ❌ regression | ")
     assert "Kim vs Alex: refusals of Kim 100%, before 0%" in lines[7]
