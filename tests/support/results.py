@@ -1,10 +1,11 @@
 """Invented results, and the report documents of runs with them."""
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from typing import Any
 
 from pytest_fairness.audits import registry
-from pytest_fairness.records import Comparison, ItemResult, Json, Measurement, Verdict, VerdictName
+from pytest_fairness.records import Comparison, ItemResult, Json, Measurement, Quote, Verdict, VerdictName
 from pytest_fairness.reports.document import explanation_of, report_document
 
 REASON = "0.0612 bits over chance, was 0.0178: worse by 0.0434, tolerance 0.02; significant (p < 0.001, alpha 0.01)."
@@ -118,8 +119,19 @@ def result(
 
 def explained(found: ItemResult, **more: Any) -> ItemResult:
     """Return the result with what its details say, and with these further fields of its explanation."""
-    known = {"examples": found.explanation.examples, **more}
+    known = {"examples": found.explanation.examples or quotes(found), **more}
     return replace(found, explanation=replace(explanation_of(found.to_json()), **known))
+
+
+def quotes(found: ItemResult) -> list[Quote]:
+    """Return the answers in the detail `examples`, which tests write in place of those of a run."""
+    examples = found.measurement.details.get("examples") if found.measurement else None
+    known = {field.name for field in fields(Quote)}
+    return [
+        Quote(**{"group": "example", "text": None, **{name: part for name, part in example.items() if name in known}})
+        for example in (examples if isinstance(examples, list) else ())
+        if isinstance(example, Mapping)
+    ]
 
 
 def with_finding(found: ItemResult) -> ItemResult:
