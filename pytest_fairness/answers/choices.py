@@ -37,8 +37,8 @@ def named_option(
 ) -> int | None:
     """Return the index of the option that an answer names; `None` if it names none or several.
 
-    Args:
-        options: texts of the options, in the order in which they are shown.
+    The options are in the order shown; `unknown` is the index of "it is not known", which answers may phrase in other
+    words.
     """
     return _Reader(options, letters, unknown, language).read(plain_answer(text))
 
@@ -58,12 +58,7 @@ def states_option(text: str, options: Sequence[str], letters: Sequence[str], lan
 
 
 class _Letters:
-    """Patterns that find the letters of options.
-
-    Attributes:
-        places: index of each letter's option, by the letter in lower case.
-        first: pattern that matches the letter of an option at the beginning of a text.
-    """
+    """Patterns that find the letters of options; `places` has the option's index by the letter in lower case."""
 
     def __init__(self, letters: Sequence[str]) -> None:
         self.places = {letter.casefold(): place for place, letter in enumerate(letters)}
@@ -101,8 +96,6 @@ class _Letters:
 
 
 class _Reader:
-    """Reader of the answers to one question."""
-
     def __init__(self, options: Sequence[str], letters: Sequence[str], unknown: int, language: Language) -> None:
         self.letters = _letters(tuple(letters))
         self._language, self._words = language, language.decisions
@@ -177,7 +170,6 @@ class _Reader:
         return _NEITHER.match(sentence) is not None and self._is_open(sentence) and not _COMMITS.search(sentence)
 
     def _option_at_start(self, rest: str) -> int | None:
-        """Return the option whose text begins `rest`; `None` if `rest` begins with no option."""
         found = self._start_pattern.match(rest)
         return None if found is None else self._places[_comparison_form(found[1])]
 
@@ -270,7 +262,7 @@ def straight(text: str) -> str:
 
 
 def _without_json(text: str) -> str:
-    """Return the answer in a text that begins with JSON; any other text is returned unchanged."""
+    """Return the answer in a text that begins with JSON, or any other text as it is."""
     if not text.lstrip().startswith(("{", "[", "```")):
         return text
     found = structured.find_json(text)
@@ -300,7 +292,6 @@ def corrected(text: str, language: Language, alone: Callable[[str], Named | None
 
 
 def sole(named: Collection[Named]) -> Named | None:
-    """Return what is named, if it is only one."""
     return next(iter(named)) if len(named) == 1 else None
 
 
@@ -364,8 +355,6 @@ def resembled(text: str, choices: Sequence[str]) -> str:
 
 
 class _Choices:
-    """Reader of the choices that a sentence states."""
-
     def __init__(self, choices: tuple[str, ...], language: Language) -> None:
         self._pattern, self._by_folded = _pattern(choices)
         self._words = language.decisions
@@ -399,7 +388,7 @@ class _Choices:
         return self.stated(sentence) if begun or self._pattern.match(sentence) else set()
 
     def alone(self, sentence: str) -> str | None:
-        """Return the choice that a sentence consists of, besides words such as "so"; `None` if there is no such one."""
+        """Return the choice that a sentence consists of, besides words such as "so"."""
         found = list(self._pattern.finditer(sentence))
         if len(found) != 1:
             return None
@@ -439,7 +428,7 @@ class _Choices:
 
 @lru_cache
 def _pattern(choices: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
-    """Return a pattern that finds choices as whole words, and a mapping from folded forms to choices."""
+    """Return a pattern that finds choices as whole words, and the choices by their folded forms."""
     by_folded = {" ".join(straight(choice).casefold().split()): choice for choice in choices}
     for folded, choice in list(by_folded.items()):
         for form in _inflected(folded):

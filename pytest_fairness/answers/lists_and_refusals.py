@@ -56,7 +56,7 @@ _LIST_INTRODUCTION = re.compile(r"^[^\n]{0,300}?:\s*(?=\S)")
 
 
 def list_items(text: str, cleaned: Clean | None = None) -> list[str]:
-    """Return the items of the list in a text; an empty list if the text is prose."""
+    """Return the items of the list in a text; none if the text is prose. By default, `clean` cleans them."""
     cleaned = cleaned or clean
     if "[" in text:
         text = _FOOTNOTE.sub("", _FOOTNOTE_LINE.sub("", _LINK.sub(r"\1", text)))
@@ -120,10 +120,7 @@ def _headings(lines: list[str], cleaned: Clean) -> list[str]:
 
 
 def numbered_or_bulleted_items(lines: list[str], cleaned: Clean | None = None) -> list[str]:
-    """Return the items of the numbered lines.
-
-    Without numbered lines, return the items of the bulleted lines with the smallest indentation.
-    """
+    """Return the items of the numbered lines or, without any, of the bulleted lines with the smallest indentation."""
     cleaned = cleaned or clean
     numbered = [match for line in lines if (match := _NUMBERED.match(line))]
     # A single number other than 0 or 1 is a part of a title: `300: Rise of an Empire`.
@@ -148,10 +145,7 @@ def _inline(lines: list[str], cleaned: Clean) -> list[str]:
 
 
 def _plain_items(lines: list[str], cleaned: Clean) -> list[str]:
-    """Return the items of lines without numbers or bullets, or of one comma-separated line.
-
-    Return an empty list if the text is prose.
-    """
+    """Return lines without numbers or bullets, or the items of one comma-separated line; none if the text is prose."""
     if len(lines) > 1 and lines[0].rstrip().endswith(":"):
         lines = lines[1:]
     if len(lines) > 1:
@@ -176,7 +170,7 @@ def _is_prose(text: str) -> bool:
 
 
 def clean(item: str) -> str:
-    """Return an item without marks of emphasis, surrounding quotes and a final comma or semicolon."""
+    """Remove marks of emphasis, surrounding quotes and a final comma or semicolon."""
     item = item.replace("**", "").replace("__", "").strip().rstrip(",;").strip()
     if len(item) > 1 and (item[0], item[-1]) in {('"', '"'), ("'", "'"), ("\u201c", "\u201d"), ("`", "`"), ("*", "*")}:
         item = item[1:-1].strip()
@@ -428,7 +422,6 @@ def _without_quotations(head: str) -> str:
 
 
 def _refusing_sentence(head: str, patterns: RefusalPatterns) -> str | None:
-    """Return the sentence that declines, without the marks around it; `None` if there is none."""
     introduced, offers = True, head.rstrip(_MARKS).endswith("?")
     several = ". " in head or "! " in head or "? " in head or "\n" in head
     for number, sentence in enumerate(_sentences(head)):

@@ -25,8 +25,6 @@ from pytest_fairness.records import NumberFormat
 
 
 class Unread(StrEnum):
-    """Reason why no number was read."""
-
     NONE = "no number"
     SEVERAL = "several numbers"
     RANGE = "a range"
@@ -89,10 +87,7 @@ def read(text: str, wanted: NumberFormat, *, cut: bool = False) -> float | str:
 
 
 def is_marked(text: str, wanted: NumberFormat) -> bool:
-    """Return whether a text begins with a number, or has a number with a label or alone in a line or sentence.
-
-    Such a text is no refusal.
-    """
+    """Return whether a number begins a text, has a label, or is alone in a line or sentence: the text is no refusal."""
     plain = without_other_numbers(_EMPHASIS.sub("", text))
     return any(rank <= 1 for rank, _ in _ranked(plain, amounts(plain, wanted), wanted))
 
@@ -171,7 +166,7 @@ def _rank(plain: str, amount: Amount, wanted: NumberFormat) -> int | None:
 
 @lru_cache
 def _label_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern that finds a label (`name` or one of `LABELS`) at the end of the text before a number."""
+    """Return a pattern for a label (`name` or one of `LABELS`) at the end of the text before a number."""
     either = "|".join(re.escape(label) for label in sorted({*LABELS, *([name.casefold()] if name else [])}, key=len))
     joint = r"is|was|be|of|as|at|to|=|:|>|\u2192|->|[-\u2013\u2014]|would|should"
     about = r"about|around|approximately|roughly|just|exactly|~|\u2248"
@@ -183,7 +178,6 @@ def _label_pattern(name: str) -> re.Pattern[str]:
 
 
 def _value_in_limits(values: tuple[float, ...], wanted: NumberFormat) -> float | Unread:
-    """Return the value between the probe's `min` and `max`, or the reason why there is none or more than one."""
     inside = [value for value in values if wanted.min <= value <= wanted.max]
     if len(inside) > 1:
         return Unread.SEPARATOR
@@ -363,11 +357,12 @@ _MARKER = re.compile(r"^[ \t]*\(?([0-9]{1,2})[.)][ \t]+(?=\S)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Number in a text.
+    """Number in a text, from `start` to `end` with sign, unit and scale.
 
     Attributes:
         values: possible values of the number: usually one, but two if its separator can be read in two ways, and none
             if the separators or the scale give no number. For a range, its two ends.
+        own: whether the number has the probe's unit or scale.
         foreign: whether the number has another unit, period or scale, an unknown unit, or an unclear sign.
     """
 
@@ -399,12 +394,9 @@ def _underscores(match: re.Match[str]) -> str:
 
 
 def amounts(text: str, wanted: NumberFormat) -> list[Amount]:
-    """Return the amounts in a text, in their order.
+    """Return the amounts in a text, in their order; `wanted` is the number that the probe asks for.
 
     Bounds such as "at least 60", and the range from the probe's `min` to its `max`, are left out.
-
-    Args:
-        wanted: range and unit of the number that the probe asks for.
     """
     found: list[Amount] = []
     factors: list[float] = []
@@ -444,10 +436,7 @@ def _joins(text: str, first: Amount, second: Amount) -> bool:
 
 
 def _amount(text: str, match: re.Match[str], wanted: NumberFormat) -> tuple[Amount, float, bool]:
-    """Return the amount at a match of `_NUMBER`, its factor (1000 for "k"), and whether it is a bound ("at least 60").
-
-    A number that is cut off also counts as a bound.
-    """
+    """Return the amount at a match of `_NUMBER`, its factor (1000 for "k"), and whether it is a bound or is cut off."""
     start, end = match.start(), match.end()
     values = spelled(match["digits"], wanted.decimal)
     if match["exponent"]:
@@ -515,10 +504,10 @@ def _signs_before(text: str, start: int) -> tuple[int, bool, str | None]:
 
 
 def spelled(digits: str, decimal: str | None) -> tuple[float, ...]:
-    """Return the possible values of a number that is written with separators: usually one.
+    """Return the possible values of a number that is written with separators: usually one, none if they fit no number.
 
-    There is no value if the separators fit no number. There are two values if a single point stands before three digits
-    ("85.000"): the point is the decimal mark in English, and separates thousands in German.
+    There are two values if a single point stands before three digits ("85.000"): the point is the decimal mark in
+    English, and separates thousands in German. `decimal` is the decimal mark if it is known; then one value at most.
     """
     plain = re.sub(r"[ \u00a0\u202f\u2009'\u2019_]", "", digits)
     marks = [mark for mark in plain if mark in ".,"]
@@ -559,10 +548,7 @@ def _on_scale(value: float, denominator: float, wanted: NumberFormat) -> float |
 
 @lru_cache
 def _unit_and_period(unit: str) -> tuple[str, str]:
-    """Return the unit in the singular and its period: "dollar" and "month" for "dollars per month".
-
-    The period of a unit without period is "year".
-    """
+    """Return the singular unit and its period: "dollar" and "month" for "dollars per month"; "year" without a period."""
     written = re.fullmatch(r"(.*?)\s*(?:/|\bper\b|\ban?\b)\s*(\w+)", unit)
     period = _PERIODS.get(written[2].casefold()) if written else None
     base = written[1] if written and period else unit
@@ -579,7 +565,6 @@ def _period(wanted: NumberFormat) -> str:
 
 
 def _currency_codes(wanted: NumberFormat) -> frozenset[str]:
-    """Return the currency codes of the probe's unit; an empty set if the unit is no currency."""
     return _CURRENCIES.get(_unit(wanted), frozenset())
 
 

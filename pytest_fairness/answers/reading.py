@@ -79,11 +79,6 @@ class Content(NamedTuple):
 
 
 def answer(prompt: Prompt, response: Response | None, language: Language) -> Answer:
-    """Return the answer that a response holds.
-
-    Args:
-        response: the response, or `None` if there is none.
-    """
     if response is None:
         return Answer(prompt.labels, prompt.trial, None, Status.FAILED)
     is_text = prompt.request.answer_format not in ("likelihood", "embedding")
@@ -127,9 +122,8 @@ def answer(prompt: Prompt, response: Response | None, language: Language) -> Ans
 def recorded(prompt: Prompt, text: str | None, language: Language, *, refused: bool = False) -> Answer:
     """Return the answer in a recorded text, which comes from an `Answer` or from a file.
 
-    Args:
-        text: the recorded text; `None` if there was no response. For the format `calls`, the text must be the JSON of a
-            message, `CALLED` or `NOT_CALLED`.
+    The text is `None` if there was no response. For the format `calls`, the text must be the JSON of a message,
+    `CALLED` or `NOT_CALLED`. `refused` means that the target reported a refusal, so that the answer is blocked.
     """
     reason = "refusal" if refused else None
     if text is None or prompt.request.answer_format != "calls":
@@ -184,10 +178,7 @@ def _json(text: str, language: Language) -> Content:
 
 
 def _refuses_in_json(value: Json, language: Language) -> bool:
-    """Return whether a text in JSON is a refusal, and nothing else in the JSON is an answer.
-
-    For example, `{"products": [], "note": "I'm sorry, but I can't …"}`.
-    """
+    """Return whether JSON is only a refusal, as `{"products": [], "note": "I'm sorry, but I can't …"}`."""
     refused = False
     for key, leaf in structured.leaves(value):
         if isinstance(leaf, structured.Number):
@@ -227,7 +218,7 @@ def _items(text: str, unstructured: Callable[[str], list[str]]) -> list[str]:
 
 
 def _likelihood(text: str, _: Language) -> Content:
-    """Return the known log-probabilities in a likelihood response; a likelihood is never a refusal."""
+    """Return the known log-probabilities; a likelihood is never a refusal."""
     try:
         logs = json.loads(text)["log_probabilities"]
         known = [float(log) for log in logs if log is not None]
@@ -275,10 +266,7 @@ REFUSED = REFUSAL_CLASSES[0]
 
 
 def request(judging: Judging, text: str, vote: int) -> Request:
-    """Return the request for one vote on an answer.
-
-    The number of the vote is the request's trial number. Equal answers have equal requests, which are sent only once.
-    """
+    """Return the request for a vote, whose number is the trial; equal answers have equal requests, sent only once."""
     return Request(prompts.filled_judge_prompt(judging, whole_characters(text)), trial=vote)
 
 
@@ -301,8 +289,7 @@ def needs_refusal_class(answer: Answer) -> bool:
 def with_majority_choice(answer: Answer, judged: Judged, language: Language) -> Answer:
     """Return the answer with the choice that more than half of the votes name.
 
-    Without such a choice, the status of the answer becomes refused if the patterns of `language` find a refusal in its
-    text, otherwise unreadable.
+    Without one, the status becomes refused if patterns find a refusal, otherwise unreadable.
     """
     choice = judged.majority
     if choice is not None:
@@ -314,12 +301,8 @@ def with_majority_choice(answer: Answer, judged: Judged, language: Language) -> 
 def with_refusal_class(answer: Answer, judged: Judged, error: str | None = None) -> Answer:
     """Return the answer with the status that follows from the class that most votes name.
 
-    The status becomes `REFUSED` for the class of refusals, and `FAILED` if no class has a majority. Otherwise, it stays
-    unchanged.
-
-    Args:
-        judged: the votes, each one of `REFUSAL_CLASSES` or `None`.
-        error: reason why no class has a majority; `None` for a general reason.
+    The status becomes `REFUSED` for the class of refusals, and `FAILED` if no class has a majority, for the reason
+    `error` or a general one. Otherwise, it stays unchanged.
     """
     if judged.majority == REFUSED:
         return replace(answer, status=Status.REFUSED, content=None, judged=judged)
@@ -345,7 +328,7 @@ class Spoken(NamedTuple):
 
     Attributes:
         text: what the model says, without thoughts; empty if the response has nothing but thoughts.
-        thoughts: the thoughts, joined with line ends; empty if there are none.
+        thoughts: the thoughts, joined with line ends.
         unfinished: whether the last thought does not end, so that nothing after it is an answer.
     """
 

@@ -51,6 +51,16 @@ class Reader(ABC, Generic[ProbeT]):
     """Base class of the readers of answer files, which a probe names under `responses:`.
 
     Several files are read like one file with all of their rows.
+
+    Attributes:
+        name: name of the file, or pattern of the files, for messages.
+        columns: name of each column in the files, by its name in the probe (an axis, `trial`, `text`, …).
+        trial_numbers: trial numbers and errors of the rows.
+        content_noun: what messages call the content of the rows; set by a class.
+        duplicate_trial_remedy: end of the error message for a trial number that occurs twice; set by a class.
+
+    Raises:
+        ProbeError: a file cannot be read, or lacks a column.
     """
 
     content_noun: ClassVar[str] = "answers"
@@ -107,13 +117,10 @@ class Reader(ABC, Generic[ProbeT]):
         return self.content.rows({*self.columns.values(), *self.responses.strata})
 
     def _leave_out(self, row: Row, columns: Collection[str], *, of_group: bool) -> None:
-        """Count a row that is left out, either as a row without a group or as a row of another probe.
+        """Count a row that is left out because columns are empty, or hold values that the probe does not have.
 
-        A row without a group has no value in the columns, or it names an unknown group that is not listed under the
-        probe's key `responses.ignore`. Every other row belongs to another probe.
-
-        Args:
-            columns: columns that are empty, or hold values that the probe does not have.
+        It is a row without a group, unless it has values of something else (not `of_group`), or of a group that the key
+        `responses.ignore` lists; then it belongs to another probe.
         """
         written = [value for column in columns if (value := row.fields.get(column)) is not None]
         values = [text[:LONGEST_VALUE] for value in written if (text := text_field(value).strip())]
@@ -128,7 +135,7 @@ class Reader(ABC, Generic[ProbeT]):
             self._unknown[values[0] if known else OTHERS] += 1
 
     def _require_values(self, values_by_name: Mapping[str, Mapping[str, str]]) -> None:
-        """Raise `ProbeError` unless each value of the probe is in at least one row."""
+        """Raise `ProbeError` unless each value is in a row; values are given by column in the probe and folded form."""
         faults = []
         for name, values in values_by_name.items():
             column = self.columns[name]
@@ -159,7 +166,13 @@ class Reader(ABC, Generic[ProbeT]):
 
 
 class TextReader(Reader[ProbeT]):
-    """Base class of the readers of files with one text per row; every row must have all columns."""
+    """Base class of the readers of files with one text per row; every row must have all columns.
+
+    `_texts` returns the answers of the rows that belong to the probe.
+
+    Raises:
+        ProbeError: raised by `_texts` if a row lacks a column, or has an invalid or repeated trial number.
+    """
 
     def __init__(self, probe: ProbeT, responses: ResponsesSettings) -> None:
         super().__init__(probe, responses)
@@ -255,7 +268,6 @@ def _read(rows: Sequence[TextRow], language: Language) -> list[Answer]:
 
 
 def text_field(value: Json) -> str:
-    """Return a field as text: a string unchanged, any other value as JSON."""
     return reading.whole_characters(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
@@ -283,7 +295,7 @@ def require_columns(
 
 
 def answer_field(written: Json, labels: Mapping[str, str], trial: int, probe: Probe) -> Answer:
-    """Return the answer that a field contains; a field that is `None` (JSON `null`) counts as a missing response."""
+    """Return the answer in a field; `None` (JSON `null`) is a missing response."""
     return reading.recorded(
         probe.reading.recorded_prompt(labels, trial), None if written is None else text_field(written), probe.language
     )
@@ -293,12 +305,9 @@ def answer_field(written: Json, labels: Mapping[str, str], trial: int, probe: Pr
 
 
 class TrialNumbers:
-    """Trial numbers of the rows of an answer file, and errors in these rows.
+    """Trial numbers of the rows, counted in each cell (combination of labels), and `errors` as `file:line: message`.
 
-    Trials are counted separately for each cell (combination of labels).
-
-    Args:
-        column: the column of trial numbers; if it is `None`, the rows of a cell are numbered in the file's order.
+    Without a `column`, the rows of a cell are numbered in the file's order.
     """
 
     def __init__(self, name: str, column: str | None, duplicate_remedy: str = "") -> None:
@@ -314,17 +323,14 @@ class TrialNumbers:
         raise_file_errors(self.errors, self._name)
 
     def lacks(self, row: Row, columns: Iterable[str]) -> bool:
-        """Return whether a row lacks any of these columns; if so, add an error of the row to `errors`."""
+        """Return whether a row lacks any of these columns, which is one of the `errors`."""
         lacking = [column for column in columns if column not in row.fields]
         if lacking:
             self.add_error(row, f"this row has no {', '.join(map(repr, lacking))}; each row needs a value")
         return bool(lacking)
 
     def written_number(self, row: Row, default: int) -> int | None:
-        """Return the trial number written in a row; `None` if the number is invalid.
-
-        If the file has no column of trial numbers, return `default`.
-        """
+        """Return the number in a row, or `default` without a column of numbers; `None` with an error if invalid."""
         if self._column is None:
             return default
         number = whole_number(row.fields.get(self._column))
@@ -333,7 +339,7 @@ class TrialNumbers:
         return number
 
     def number(self, row: Row, cell: Hashable, where: Iterable[str]) -> int | None:
-        """Return the trial number of a row, from 0; `None` if it is invalid or another row of the cell has it."""
+        """Return the trial number of a row, from 0; `None` with an error if it is invalid or twice in the cell."""
         number = self.written_number(row, self._counted[cell])
         self._counted[cell] += 1
         if number is None or self._column is None:

@@ -95,10 +95,7 @@ class CoreferenceReader(Reader[CoreferenceProbe]):
         return {"item": item, "first": first, "pronoun": pronoun, **dict(zip(OCCUPATIONS, names, strict=True))}
 
     def _item(self, row: Row, written: Mapping[str, str]) -> tuple[tuple[str, str] | None, str]:
-        """Return the two occupations of a row and the name of its sentence.
-
-        The occupations are `None` if the row has an error, or its sentence is not in the probe.
-        """
+        """Return two occupations (`None` for a row with an error or of another probe) and the sentence's name."""
         if self._items:
             item = self._items.get(field_types.folded(written["item"]))
             if item is None:
@@ -217,7 +214,6 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         return found
 
     def _answers_about_record(self, record: str, rows: list[tuple[Row, Values]]) -> list[Answer]:
-        """Return the answers about a record: unflipped answers, repetitions of them, and flipped answers."""
         first, own = rows[0]
         known = {name: value for name, flip in self.probe.flips.items() if (value := flip.value_of(own)) is not None}
         truth = self._truth(first)
@@ -247,10 +243,7 @@ class CounterfactualReader(Reader[CounterfactualProbe]):
         return self._numbered_answers(found)
 
     def _answers_of_no_group(self, record: str, rows: list[Row]) -> list[Answer]:
-        """Return the answers about a record that has none of the probe's values.
-
-        No group is compared by them. They count among all records, such as for the median of all numbers.
-        """
+        """Return the answers about a record that has none of the probe's values; they count only among all records."""
         labels = {"record": record, **self._strata(rows[0]), "form": OWN}
         return [
             recorded.answer_field(row.fields.get(self.columns["answer"]), labels, trial, self.probe)
@@ -385,7 +378,6 @@ class MultipleChoiceReader(TextReader[MultipleChoiceProbe]):
         return self._column_names([*needed, "text"], ["trial"])
 
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row; `None` if the probe does not have the row's question."""
         columns = [self.columns[name] for name in ("question", "category", "example_id") if name in self.columns]
         name = "-".join(as_line(row.fields[column]) for column in columns)
         found = self._labels_by_question.get(field_types.folded(name))
@@ -435,7 +427,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         return columns
 
     def _whole_lists(self) -> list[tuple[Json, dict[str, str], int]]:
-        """Return the content, labels and trial number of each list in a file with one list per row."""
+        """Return the content, labels and trial number of each list."""
         found = []
         for row in self.rows():
             labels = self._labels(row)
@@ -448,7 +440,7 @@ class RecommendationReader(Reader[RecommendationProbe]):
         return found
 
     def _ranked_lists(self) -> list[tuple[Json, dict[str, str], int]]:
-        """Return the content, labels and trial number of each list in a file with one item and its rank per row."""
+        """Return the content, labels and trial number of each list."""
         found: dict[Cell, tuple[dict[str, str], dict[int, str]]] = {}
         for row in self.rows():
             labels = self._labels(row)
@@ -567,7 +559,6 @@ class StereotypeReader(TextReader[StereotypeProbe]):
         return self._column_names(needed, ["trial"]) | {stratum: stratum for stratum in self.responses.strata}
 
     def _labels(self, row: Row) -> dict[str, str] | None:
-        """Return the labels of a row; `None` if the probe does not have the row's case or group."""
         case, group = (
             field_types.folded(as_line(row.fields[self.columns[name]])) if name in self.columns else ""
             for name in ("case", "group")

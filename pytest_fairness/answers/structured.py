@@ -13,7 +13,7 @@ from pytest_fairness.records import CALLED, NOT_CALLED, Json, Response, Selectio
 
 
 class Selected(NamedTuple):
-    """Selected part of an answer as text; `None`, with a reason, if the answer does not contain the part."""
+    """Selected part of an answer as text; `None`, with a reason, if the answer does not contain it."""
 
     text: str | None
     unread: str = ""
@@ -163,7 +163,7 @@ def leaves(value: Json) -> Iterator[tuple[str, Json]]:
 
 
 def _end_of_bracket(text: str, start: int) -> int:
-    """Return the position after the bracket that closes the bracket at `start`; if it is missing, the text's length."""
+    """Return the position after the bracket that closes the one at `start`; the text's length without one."""
     depth = 0
     for token in _STRUCTURE.finditer(text, start):
         if token[0] in "[{":
@@ -199,17 +199,16 @@ def flatten(value: Json) -> Iterator[str]:
 
 
 def _shared_keys(siblings: list[Any]) -> frozenset[str]:
-    """Return the keys that all siblings share; an empty set unless the siblings are two or more objects."""
+    """Return the keys that all siblings share; none unless they are two or more objects."""
     if len(siblings) < 2 or not all(isinstance(part, Pairs) for part in siblings):
         return frozenset()
     return frozenset.intersection(*(frozenset(key for key, _ in part) for part in siblings))
 
 
 def as_list(value: Json) -> list[str]:
-    """Return the list items in a JSON value.
+    """Return the items of an array, or of an object's single array.
 
-    For an array, return its items. For an object with a single array, return the items of that array. For any other
-    object, return its values if all its keys are numbers, else its keys.
+    For any other object, return its values if all its keys are numbers, else its keys.
     """
     if isinstance(value, Pairs):
         arrays = [part for _, part in value if isinstance(part, list) and not isinstance(part, Pairs)]

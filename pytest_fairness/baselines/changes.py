@@ -44,12 +44,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Example:
-    """Answers to one request, in the old and in the new baseline.
-
-    Attributes:
-        labels: labels and trial of the request, as a phrase.
-        old, new: text of the answer in each baseline; `None` if there is no answer or the answer has no text.
-    """
+    """Texts of the answers to one request in both baselines; `None` without an answer or text."""
 
     labels: str
     old: str | None
@@ -61,12 +56,11 @@ class ItemChange:
     """Change of an item's entry between the old and the new baselines.
 
     Attributes:
-        baseline, id: name of the baseline and id of the item.
-        old, new: the old and the new entry; `old` is `None` for an added item, `new` for a removed item.
-        old_key: old name of the baseline and old id of the item, if the item was renamed; else `None`.
+        old, new: the entries; `old` is `None` for an added item, `new` for a removed item.
+        old_key: old name of the baseline and old id of the item, if the item was renamed.
         info: description of the audit; `None` if the audit is not installed.
         examples: answers that differ.
-        comparison: the change measured from the answers as in a run; `None` if it was not measured.
+        comparison: the change measured from the answers as in a run, if it was measured.
     """
 
     baseline: str
@@ -80,7 +74,6 @@ class ItemChange:
 
     @cached_property
     def state(self) -> State:
-        """Return how the item changed; see `State`."""
         if self.old is None or self.new is None:
             return "new" if self.old is None else "removed"
         if self.old.value != self.new.value:
@@ -120,7 +113,7 @@ class ItemChange:
 
     @property
     def tolerance(self) -> float | None:
-        """Return the item's tolerance; for files of earlier versions, the audit's default; `None` if unknown."""
+        """Return the tolerance; for files of earlier versions, the audit's default; `None` if unknown."""
         entry = self.new or self.old
         if entry is not None and entry.tolerance is not None:
             return entry.tolerance
@@ -134,10 +127,10 @@ class ItemChange:
 
     @property
     def changed_contributions(self) -> list[tuple[str, float | None, float | None]]:
-        """Return each word, group or record whose contribution to the value changed, with its old and new contribution.
+        """Return words, groups or records with their old and new contributions that differ, the largest change first.
 
-        A contribution that is not stored is `None`. The largest change is first. The list is empty for a removed item,
-        and if the value's change may be due to chance or has no known standard error.
+        A contribution that is not stored is `None`. The list is empty for a removed item, and if the value's change may
+        be due to chance or has no known standard error.
         """
         if self.new is None or (self.old is not None and not self.beyond_chance and self.half_width != 0):
             return []
@@ -145,10 +138,9 @@ class ItemChange:
 
     @property
     def grown_contributions(self) -> list[str]:
-        """Return the words, groups or records whose contributions to the value grew.
+        """Return the words, groups or records whose contributions grew; none if the change may be due to chance.
 
-        The list is empty if the value's change may be due to chance. A change of a value without a standard error, such
-        as a number of significant words, does not count as due to chance.
+        A value without a standard error, such as a number of significant words, does not change by chance.
         """
         changed = self._changed_contributions() if self.half_width is None else self.changed_contributions
         return [name for name, old, new in changed if abs(new or 0.0) > abs(old or 0.0)]
@@ -160,10 +152,7 @@ class ItemChange:
 
 
 def changes(old: Snapshot, new: Snapshot) -> list[ItemChange]:
-    """Return the changes of all items whose entries differ, the most important change first.
-
-    Baselines that cannot be read in one of the snapshots are left out.
-    """
+    """Return the changes of all entries that differ and can be read in both snapshots, the most important first."""
     unreadable = {*old.unreadable, *new.unreadable}
     before, after = (
         {key: entry for key, entry in snapshot.items.items() if key[0] not in unreadable} for snapshot in (old, new)
@@ -180,12 +169,12 @@ def changes(old: Snapshot, new: Snapshot) -> list[ItemChange]:
 
 
 def ordered(item_changes: Iterable[ItemChange]) -> list[ItemChange]:
-    """Return the changes sorted by state (see `ORDER`) and, for the same state, from worst to best."""
+    """Sort by `ORDER` of the states and, for the same state, from worst to best."""
     return sorted(item_changes, key=_sort_key)
 
 
 def _old_keys(removed: Mapping[Key, Entry], added: Mapping[Key, Entry]) -> dict[Key, Key]:
-    """Return the old key (name of the baseline, and item id) of each item that was renamed, by its new key.
+    """Return the old key (baseline and item id) of each renamed item, by its new key.
 
     An added item counts as renamed in two cases: a removed item has the same id and file; or only one removed item has
     the same measurement. If several removed items have the same measurement, only those with the same id are counted.
@@ -219,7 +208,7 @@ def _change(key: Key, old: Entry | None, new: Entry | None, old_key: Key | None)
 
 
 def _with_examples(item_changes: Iterable[ItemChange], old: Snapshot, new: Snapshot) -> list[ItemChange]:
-    """Return the changes with examples added; only one baseline's answers are in memory at a time."""
+    """Add examples; only one baseline's answers are in memory at a time."""
     result = []
     answers: tuple[Key, Mapping[str, Sequence[Row]], Mapping[str, Sequence[Row]]] | None = None
     for change in sorted(item_changes, key=lambda change: change.baseline):
@@ -237,10 +226,7 @@ def _with_examples(item_changes: Iterable[ItemChange], old: Snapshot, new: Snaps
 
 
 def _examples(change: ItemChange, old: Sequence[Row], new: Sequence[Row]) -> list[Example]:
-    """Return at most `SHOWN_EXAMPLES` examples of changed answers of the item's group.
-
-    Answers that contain the most words with an increased contribution are first; answers to new requests are last.
-    """
+    """Return examples of changed answers of the item's group, first those with most words whose contributions grew."""
     before = {row_key(row): row for row in old}
     labels = (change.new and change.new.labels) or {}
     own = [row for row in new if all(row.labels.get(name, value) == value for name, value in labels.items())]
@@ -295,10 +281,7 @@ class Snapshot:
     unreadable: set[str] = field(default_factory=set)
 
     def answers(self, baseline: str) -> Mapping[str, Sequence[Row]]:
-        """Return a baseline's answers by answer set; an empty mapping if the file is absent or cannot be read.
-
-        A file that cannot be read is added to `problems`.
-        """
+        """Return a baseline's answers by answer set; none if the file is absent or, with a problem, cannot be read."""
         path = self.folder / f"{baseline}{ANSWERS_SUFFIX}"
         try:
             return read_answers(path, MOST_ANSWER_BYTES) or {}
@@ -309,12 +292,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Revisions:
-    """The two revisions whose baselines are compared.
-
-    Attributes:
-        old, new: ids of the two commits; `new` is `None` for the working tree.
-        old_name, new_name: the revisions as the user named them, with their commits.
-    """
+    """Ids of two commits (`new` is `None` for the working tree) with the names that the user gave them."""
 
     old: str
     new: str | None
@@ -350,11 +328,9 @@ class Revisions:
 
 @contextmanager
 def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot]]:
-    """Yield the baselines of the old and of the new revision, for a `with` block.
+    """Yield the baselines of the old and of the new revision; see `Revisions.parse`.
 
-    Args:
-        folder: folder of the baselines; it may be missing in the working tree.
-        revisions: `REV` (compared with the working tree), `A..B`, or `A...B` (the common ancestor compared with B).
+    The folder may be missing in the working tree.
 
     Raises:
         FairnessError: git is not installed, the folder is in no repository, a revision does not exist, or there is no
@@ -371,11 +347,7 @@ def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot
 
 
 def _repository_of(folder: Path) -> tuple[Path, str]:
-    """Return an existing folder of the git repository, and the path of `folder` from the root of the repository.
-
-    Raises:
-        FairnessError: git is not installed, or the folder is in no repository.
-    """
+    """Return an existing folder of the git repository, and the path of `folder` from the repository's root."""
     place = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
     try:
         top = Path(git(place, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n"))
@@ -385,11 +357,6 @@ def _repository_of(folder: Path) -> tuple[Path, str]:
 
 
 def _commit_of(place: Path, revision: str) -> str:
-    """Return the id of a revision's commit.
-
-    Raises:
-        FairnessError: the revision does not exist.
-    """
     # A revision that starts with a dash would be an option of git.
     if not revision.startswith("-") and revision.isprintable():
         try:
@@ -403,15 +370,7 @@ def _commit_of(place: Path, revision: str) -> str:
 
 
 def _snapshot_of_commit(place: Path, commit: str, inside: str, copy: Path, name: str) -> Snapshot:
-    """Copy the baseline files of a commit to the folder `copy`, and return a snapshot of the commit's baselines.
-
-    Args:
-        place: folder inside the repository.
-        commit: id of the commit.
-        inside: folder of the baselines, relative to the repository's root.
-        copy: folder for the copies; it must not exist.
-        name: name of the snapshot.
-    """
+    """Return the baselines of a commit in the folder `inside`, copied to the new folder `copy`."""
     copy.mkdir()
     too_large = []
     try:
@@ -452,10 +411,7 @@ def _snapshot(name: str, folder: Path) -> Snapshot:
 
 
 def _problem(name: str, folder: Path, error: Exception) -> str:
-    """Return the message of an error about a file, with the snapshot's name in place of the folder's path.
-
-    A message about a commit omits the advice to restore the file.
-    """
+    """Name the snapshot in an error's message, not its folder; of a commit, without advice to restore the file."""
     message = str(error).replace(f"{folder}/", "")
     if name != WORKING_TREE:
         message = message.partition(". Restore it with")[0]
@@ -499,7 +455,7 @@ def git(folder: Path, *arguments: str) -> bytes:
 
 
 def commit_description(folder: Path) -> str | None:
-    """Return the id of the checked-out commit, with a note on uncommitted changes; `None` if git finds no commit."""
+    """Return the id of the commit, with a note on uncommitted changes; `None` if git finds no commit."""
     try:
         described = git(folder, "describe", "--always", "--exclude=*", "--abbrev=40", "--dirty").decode("ascii").strip()
     except GitError:
@@ -510,7 +466,7 @@ def commit_description(folder: Path) -> str | None:
 
 @cache
 def ignoring_pattern(path: Path) -> str | None:
-    """Return the place and pattern by which git ignores a file, as `.gitignore:3 *.gz`; `None` if git does not."""
+    """Return place and pattern by which git ignores a file, as `.gitignore:3 *.gz`; `None` if it does not."""
     try:
         found = git(path.parent, "check-ignore", "--verbose", path.name).decode("utf-8", "replace")
     except GitError:

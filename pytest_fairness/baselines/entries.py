@@ -53,13 +53,9 @@ Deviation = Annotated[Number, Field(ge=0)]
 
 @dataclass(frozen=True)
 class RunToRun:
-    """Variation of an item's value between repeated runs of the probe, estimated from the trials of one run.
+    """Standard deviation of an item's value between repeated runs.
 
-    The trials are divided into parts. Each part stands for a run, and is measured separately.
-
-    Attributes:
-        runs: number of parts that could be measured.
-        sd: standard deviation of the values of these parts.
+    It is estimated from the trials of one run: `runs` parts of them could be measured separately.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -72,11 +68,8 @@ class RunToRun:
 class MeasuredBy:
     """Version and alpha of the audit that measured a value.
 
-    With the same version, alpha, answers and fingerprint, an audit measures the same value.
-
-    Attributes:
-        version: version of the audit, plus 100 times the version of the reading of answers.
-        level: alpha of the item; `level` is the key in baseline files.
+    With the same version, alpha, answers and fingerprint, an audit measures the same value. `version` is the audit's,
+    plus 100 times that of the reading of answers; `level` is the key of alpha in baseline files.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -89,6 +82,8 @@ class MeasuredBy:
 class Entry:
     """Stored measurement of an item in a baseline.
 
+    From `file` on, the attributes are `None` in files of earlier versions.
+
     Attributes:
         value, interval, standard_error, n, missing: see `Measurement`.
         target: the audited target, as the user named it.
@@ -97,20 +92,17 @@ class Entry:
             name of the part (such as `prompt`). The key in files is `shape`.
         tool_version: version of pytest-fairness.
         date: date of the measurement, ISO 8601 in UTC.
-        answer_set: id of the answer set from which the item was measured, or `None` if the answers were not kept; set
-            by `update_baseline`. The key in files is `generation`.
+        answer_set: id of the answer set, or `None` if the answers were not kept; set by `update_baseline`. The key in
+            files is `generation`.
         run_to_run: variation of the value between runs; `None` if there were too few trials.
-        measured_by: version and alpha of the audit; `None` in files of earlier versions of pytest-fairness.
-        served: names of the models that the server reported, sorted; `None` if the server reported no name.
-        file: the probe file, or the file of the Python test, relative to the root. In files of earlier versions, this
-            attribute and all following attributes are `None`.
+        measured_by: version and alpha of the audit; `None` in files of earlier versions.
+        served: sorted names of the models that the server reported; `None` without any.
+        file: the probe file, or the file of the Python test, relative to the root.
         labels: names and values that identify the item, such as its group.
         limit, tolerance: limit and tolerance of the item when it was measured; `limit` is `None` without a limit.
-        contributions: the largest contributions of words, groups or records to the value, at most
-            `MOST_CONTRIBUTIONS`; see `Audit.contributions`.
+        contributions: the `MOST_CONTRIBUTIONS` largest contributions to the value; see `Explanation`.
         accepted_by, reason: who accepted the value, and why, in files of earlier versions; no longer written.
-        answers: hash of the answers from which the item was measured, also if they were not kept; set by
-            `update_baseline`.
+        answers: hash of the answers, also if they were not kept; set by `update_baseline`.
         seal: hash of the measurement and `answers`, which shows an edit of either; see `sealed`.
     """
 
@@ -158,7 +150,6 @@ class Entry:
         tolerance: float | None = None,
         contributions: Mapping[str, float] | None = None,
     ) -> Self:
-        """Return the entry of a new measurement; the attributes of the class describe the arguments."""
         return cls(
             value=measurement.value,
             interval=measurement.interval,
@@ -182,10 +173,7 @@ class Entry:
         )
 
     def to_json(self) -> dict[str, Json]:
-        """Return the entry as plain JSON, with numbers rounded to 6 significant digits.
-
-        Optional keys whose value is `None` are left out.
-        """
+        """Return the entry as JSON, with numbers of 6 significant digits and without optional keys that are `None`."""
         plain = _ENTRY.dump_python(self, by_alias=True)
         unset = {name for name in _OPTIONAL if plain[name] is None}
         return {name: rounded(value) for name, value in plain.items() if name not in unset}
@@ -206,12 +194,11 @@ class Entry:
         return sha256(text.encode()).hexdigest()[:16]
 
     def for_reports(self) -> dict[str, Json]:
-        """Return the fields that reports show."""
         return {"value": self.value, "target": self.target, "date": self.date}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Entry:
-        """Return the entry from JSON data that `to_json` returned.
+        """Return the entry from JSON of `to_json`.
 
         Raises:
             BaselineError: the data are not a valid entry; for example, a number is too large.
@@ -222,13 +209,13 @@ class Entry:
             raise BaselineError(f"An entry cannot be stored in a baseline: {first_error(error)}.") from error
 
     def same_measurement(self, other: Entry) -> bool:
-        """Return whether both entries have the same JSON, apart from `date`, `accepted_by` and `reason`."""
+        """Return whether both have the same JSON, apart from `date`, `accepted_by` and `reason`."""
         ignored: dict[str, Json] = {"date": "", "accepted_by": None, "reason": None}
         return bool(replace(self, **ignored).to_json() == replace(other, **ignored).to_json())
 
 
 def _largest(contributions: Mapping[str, float]) -> dict[str, float]:
-    """Return the `MOST_CONTRIBUTIONS` contributions with the largest absolute values; long names are shortened."""
+    """Return the `MOST_CONTRIBUTIONS` largest absolute contributions; long names are shortened."""
     finite = {name: float(number) for name, number in contributions.items() if math.isfinite(number)}
     order = sorted(finite, key=lambda name: (-abs(finite[name]), name))[:MOST_CONTRIBUTIONS]
     return {name[:LONGEST_NAME]: finite[name] for name in order}
@@ -260,7 +247,7 @@ def first_error(error: ValidationError) -> str:
 
 
 def rounded(value: Json) -> Json:
-    """Return a JSON value with all numbers rounded to 6 significant digits, as in summary files.
+    """Round all numbers of a JSON value to 6 significant digits, as in summary files.
 
     A number that is not finite becomes `None`. A list with such a number, or with `None`, becomes `None` as a whole.
     """
@@ -322,9 +309,8 @@ class Row:
     Attributes:
         labels: names and values that identify the prompt, such as its group.
         trial: number of the trial, from 0.
-        text: the text that the target returned; `None` if the target returned no text.
-        judged: the judge model's classification of the text, as `Judged.to_json` returns it; `None` without a judge
-            model.
+        text: the text that the target returned, if any.
+        judged: the judge model's classification of the text, as `Judged.to_json` returns it.
         refused: whether the target reported a refusal that cannot be recognised from the text.
     """
 
@@ -336,14 +322,10 @@ class Row:
 
 
 def read_answers(path: Path, most_bytes: int = MAX_BYTES) -> dict[str, list[Row]] | None:
-    """Return the answers by the id of their answer set, sorted by labels and trial; `None` if there is no file.
-
-    Args:
-        path: the file.
-        most_bytes: maximum size in bytes of all answers, after decompression.
+    """Return sorted answers by answer set; `None` if there is no file.
 
     Raises:
-        BaselineError: the file cannot be read, is too large, or was changed after it was written.
+        BaselineError: the file cannot be read, has more than `most_bytes` after decompression, or was changed.
     """
     try:
         with gzip.open(path, "rb") as file:
@@ -372,9 +354,7 @@ def read_answers(path: Path, most_bytes: int = MAX_BYTES) -> dict[str, list[Row]
 
 
 def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
-    """Write the answers of all answer sets, or remove the file if there are no answers.
-
-    Equal answers give byte-identical files.
+    """Write the answers, equal ones to byte-identical files; remove the file if there are none.
 
     Raises:
         OSError: the file cannot be written; the old file is unchanged.
@@ -391,17 +371,10 @@ def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
 
 
 def answer_set_for(rows: Iterable[Row], answer_sets: Mapping[str, Sequence[Row]]) -> str | None:
-    """Return the id of the stored answer set that contains these answers, or else the id of a new answer set.
+    """Return the id of the stored answer set that contains these answers, else of a new one; `None` for no answers.
 
     A stored answer set is used only if it holds no further answers with the labels of these answers. With further
     answers, later runs would compare an item with answers from which the item was not measured.
-
-    Args:
-        rows: the answers from which new entries were measured.
-        answer_sets: the stored answer sets, by id.
-
-    Returns:
-        The id of the answer set; `None` if there are no answers.
     """
     wanted = sorted_rows(rows)
     if not wanted:
@@ -415,7 +388,7 @@ def answer_set_for(rows: Iterable[Row], answer_sets: Mapping[str, Sequence[Row]]
 
 
 def sorted_rows(rows: Iterable[Row]) -> list[Row]:
-    """Return the answers sorted by labels and trial, without duplicates.
+    """Sort by labels and trial, without duplicates.
 
     Raises:
         ValueError: two different answers have the same labels and trial.
@@ -431,7 +404,7 @@ def sorted_rows(rows: Iterable[Row]) -> list[Row]:
 
 
 def damaged_file_error(path: Path, problem: str, line: int | None = None) -> BaselineError:
-    """Return the error for a baseline file with invalid content; its message also says how to get a valid file."""
+    """Return the error for a file with invalid content, which also says how to get a valid one."""
     place = path if line is None else f"{path}:{line}"
     return BaselineError(
         f"{place}: {problem}. Restore it with `git checkout -- {shlex.quote(str(path))}`, or delete it and make a new "
@@ -441,7 +414,7 @@ def damaged_file_error(path: Path, problem: str, line: int | None = None) -> Bas
 
 
 def _require_bounds(path: Path, file: gzip.GzipFile, most_bytes: int) -> None:
-    """Raise `BaselineError` if a line is empty, or if the file or a line is too large after decompression."""
+    """Raise `BaselineError` for an empty line, or for a file or a line that is too large after decompression."""
     total, line, length = 0, 1, 0
     while block := file.read(1 << 20):
         total += len(block)
@@ -457,7 +430,7 @@ def _require_bounds(path: Path, file: gzip.GzipFile, most_bytes: int) -> None:
 
 
 def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
-    """Return the answers by the id of their answer set, in the file's order; an invalid line raises `BaselineError`."""
+    """Return answers by answer set, in the file's order; an invalid line raises `BaselineError`."""
     answer_sets: dict[str, list[Row]] = {}
     labels: Mapping[str, str] = {}
     for number, line in enumerate(lines, start=1):
@@ -482,7 +455,7 @@ def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
 
 
 def _is_plain(row: Json) -> bool:
-    """Return whether the row is valid and has only the required keys; such a row skips the slower validation."""
+    """Return whether a row is valid with the required keys alone, which skips the slower validation."""
     return (
         isinstance(row, dict)
         and row.keys() == _PLAIN
@@ -510,10 +483,7 @@ def _lines(answer_sets: Mapping[str, Sequence[Row]]) -> Iterator[bytes]:
 
 
 def _digest(ordered: Iterable[Row]) -> str:
-    """Return the id of sorted answers: the first 12 hexadecimal digits of the SHA-256 of their JSON lines.
-
-    The lines are those of the file, but without the key `generation`.
-    """
+    """Return the first 12 hex digits of the SHA-256 of sorted answers as in the file, without `generation`."""
     digest = sha256()
     for number, row in enumerate(ordered):
         digest.update((("\n" if number else "") + _line(row)).encode("ascii"))
@@ -532,12 +502,10 @@ def _line(row: Row) -> str:
 
 
 def _is_sorted(rows: Sequence[Row]) -> bool:
-    """Return whether the answers are in ascending order without duplicates, as `write_answers` writes them."""
     return all(one < other for one, other in pairwise(map(row_key, rows)))
 
 
 def row_key(row: Row) -> tuple[LabelKey, int]:
-    """Return the labels and the trial of an answer, which identify the answer in its answer set."""
     return _label_key(row), row.trial
 
 

@@ -38,9 +38,7 @@ Stamp = tuple[int, int]
 
 @dataclass(frozen=True)
 class Baseline:
-    """Baseline of one probe.
-
-    Two equal objects have the same answers, because equal `stamps` mean unchanged files.
+    """Baseline of one probe; equal objects have the same answers, because equal `stamps` mean unchanged files.
 
     Attributes:
         items: entries of the summary, by item id.
@@ -54,7 +52,7 @@ class Baseline:
     stamps: tuple[Stamp | None, Stamp | None]
 
     def answers(self, answer_set: str | None) -> list[Row]:
-        """Return the answers of one answer set, sorted by labels and trial; an empty list if no answers were kept.
+        """Return the sorted answers of one answer set; none if no answers were kept.
 
         Raises:
             BaselineError: the file of answers is damaged, or lacks this answer set.
@@ -72,25 +70,16 @@ class Baseline:
 
     @property
     def size(self) -> int:
-        """Return the number of answers in all answer sets."""
         return sum(map(len, (self.answer_sets or {}).values()))
 
     @cached_property
     def answer_sets(self) -> Mapping[str, Sequence[Row]] | None:
-        """Return all kept answers by the id of their answer set; `None` if the file of answers is absent.
-
-        The file is read at the first access.
-        """
+        """Answers by answer set, read at the first access; `None` if the file is absent."""
         return entries.read_answers(self.answers_path)
 
 
 def read_baseline(folder: Path, name: str, known: Baseline | None = None) -> Baseline | None:
-    """Return the baseline of the probe `name`, or `None` if the probe has no baseline.
-
-    Args:
-        folder: folder of the baselines.
-        name: name of the probe.
-        known: a baseline that was read before; it is returned if it has the same path and unchanged files.
+    """Return the probe's baseline, if there is one; `known`, which was read before, if its files are unchanged.
 
     Raises:
         BaselineError: the summary cannot be read or is not valid, or its probe's name differs from `name` only by case.
@@ -118,13 +107,8 @@ def read_baseline(folder: Path, name: str, known: Baseline | None = None) -> Bas
 def require_own(baseline: Baseline | None, item: str, file: Path, root: Path) -> None:
     """Raise `BaselineError` if the item's baseline belongs to another existing probe file or Python test file.
 
-    Tests in different Python files may share a baseline; then only the entry of this item is checked.
-
-    Args:
-        baseline: the stored baseline, or `None`.
-        item: id of the item.
-        file: file of the probe or of the Python test.
-        root: folder to which the paths of files in entries are relative.
+    Tests in different Python files may share a baseline; then only the entry of this item is checked. Paths in entries
+    are relative to `root`.
     """
     if baseline is None:
         return
@@ -157,7 +141,7 @@ def _case_error(path: Path, stored: str, name: str) -> BaselineError:
 
 
 def paths(folder: Path, name: str) -> tuple[Path, Path]:
-    """Return the paths of a probe's summary file and file of answers.
+    """Return the paths of a probe's summary and answers.
 
     Raises:
         BaselineError: the probe's name cannot be the name of a file.
@@ -176,11 +160,7 @@ def _stamp(path: Path) -> Stamp | None:
 
 
 def _parse_summary(path: Path, text: str) -> tuple[str, Mapping[str, Entry]]:
-    """Return the name of the probe and the entries of its baseline, from a summary file's text.
-
-    Raises:
-        BaselineError: the text is no valid summary; the message names the path.
-    """
+    """Return the probe's name and the entries in a summary's text; raise `BaselineError` for an invalid one."""
     conflict = re.search(r"^(<<<<<<<|>>>>>>>) ", text, re.MULTILINE)
     if conflict:
         raise entries.damaged_file_error(
@@ -235,13 +215,11 @@ def update_baseline(
 ) -> None:
     """Write new entries into a probe's baseline; the other entries and their answers stay as they are.
 
-    If no entry is left, the files are removed.
-
-    If an item has the same measurement as before, its old entry is kept with its `date`, so that the same answers
-    change no byte of the files.
+    The folder is created, and files without entries are removed. An item with the same measurement keeps its old entry
+    and `date`, so that the same answers change no byte.
 
     Args:
-        folder: folder of the baselines; it is created if it does not exist.
+        folder: folder of the baselines.
         name: the probe's name.
         entries: new entries by item id; their `answer_set` is ignored.
         rows: all answers from which the new entries were measured, in any order; duplicates are ignored.
@@ -301,7 +279,6 @@ def update_baseline(
 
 
 def _entry_to_store(entry: Entry, old: Entry | None) -> Entry:
-    """Return the old entry if the new entry has the same measurement; otherwise the new entry."""
     return old if old is not None and entry.same_measurement(old) else entry
 
 
@@ -319,31 +296,19 @@ NAMES = {"system": "system prompt"}
 
 
 def fingerprints(parts: Mapping[str, Json]) -> dict[str, str]:
-    """Return the fingerprint of each part of a probe: the first 12 hex digits of the SHA-256 of its sorted JSON."""
+    """Return the first 12 hex digits of the SHA-256 of each part's sorted JSON."""
     return {
         part: sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12] for part, content in parts.items()
     }
 
 
 def stale_parts(entry: Entry, parts: Mapping[str, Json]) -> list[str]:
-    """Return the sorted names of the probe's parts that differ from the baseline.
-
-    Args:
-        entry: the baseline's entry.
-        parts: content of each part in this run, by the part's name; see `Entry.fingerprint`.
-
-    Returns:
-        The names of the changed parts; ` (added)` or ` (removed)` follows the name of an added or removed part.
-    """
+    """Return the sorted names of the probe's parts that differ from the baseline, with ` (added)` or ` (removed)`."""
     return changed_parts(fingerprints(parts), entry.fingerprint)
 
 
 def changed_parts(current: Mapping[str, str], baseline: Mapping[str, str]) -> list[str]:
-    """Return the sorted names of the parts whose fingerprints differ, in the form of `stale_parts`.
-
-    Args:
-        current, baseline: fingerprint of each part, by the part's name.
-    """
+    """Return the sorted names of the parts whose fingerprints differ, as `stale_parts` does."""
 
     def name(part: str) -> str:
         note = " (added)" if part not in baseline else " (removed)" if part not in current else ""
@@ -353,13 +318,9 @@ def changed_parts(current: Mapping[str, str], baseline: Mapping[str, str]) -> li
 
 
 def changed_sampling(entry: Entry, sampling: Mapping[str, Json]) -> list[str]:
-    """Return the sampling parameters and further fields that differ from the baseline, each as `temperature OLD → NEW`.
+    """Return the sampling parameters and further fields that differ, each as `temperature OLD → NEW`.
 
-    A different seed does not count as a difference, because it only draws another sample from the same distribution.
-
-    Args:
-        entry: the baseline's entry.
-        sampling: the sampling parameters and further fields that this run sets.
+    A different seed is no difference, because it only draws another sample from the same distribution.
     """
 
     def shown(fields: Mapping[str, Json], name: str) -> str:
