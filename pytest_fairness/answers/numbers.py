@@ -548,7 +548,7 @@ def _on_scale(value: float, denominator: float, wanted: NumberFormat) -> float |
 
 @lru_cache
 def _unit_and_period(unit: str) -> tuple[str, str]:
-    """Return the singular unit and its period: "dollar" and "month" for "dollars per month"; "year" without a period."""
+    """Return the singular unit and its period: "dollar" and "month" for "dollars per month", "year" without one."""
     written = re.fullmatch(r"(.*?)\s*(?:/|\bper\b|\ban?\b)\s*(\w+)", unit)
     period = _PERIODS.get(written[2].casefold()) if written else None
     base = written[1] if written and period else unit

@@ -27,14 +27,9 @@ PEOPLE: tuple[Choice, Choice] = ("first", "second")
 
 @dataclass(frozen=True)
 class CodedAnswer:
-    """An answer and the person that it names.
+    """An answer with its sentence (empty for a file without sentences) and the two names.
 
-    Attributes:
-        labels, trial: labels and trial of the answer; see `Answer`.
-        sentence: sentence of the prompt; empty for a file of recorded answers without sentences.
-        names: names of the two people; `choice` calls them `first` and `second`.
-        choice: the person that the answer names, or `ambiguous`; `None` if the answer is missing or names nobody.
-        text: text of the answer.
+    `choice` is the person that it names, or `ambiguous`; `None` if the answer is missing or names nobody.
     """
 
     labels: Mapping[str, str]
@@ -46,14 +41,12 @@ class CodedAnswer:
 
     @property
     def cell(self) -> tuple[str, ...]:
-        """Return the labels that identify the prompt."""
         return tuple(
             self.labels[name] for name in ("item", "first", "pronoun", "line", "version") if name in self.labels
         )
 
 
 def coded_answers(probe: CoreferenceProbe, answers: Iterable[Answer]) -> list[CodedAnswer]:
-    """Return the coded answers, sorted by prompt and trial."""
     coded = [_coded_answer(probe, answer) for answer in answers]
     return sorted(coded, key=lambda coded: (coded.cell, coded.trial))
 
@@ -73,14 +66,7 @@ def _coded_answer(probe: CoreferenceProbe, answer: Answer) -> CodedAnswer:
 def worse_sentences(
     current: Sequence[CodedAnswer], baseline: Sequence[CodedAnswer], loss: Callable[[CodedAnswer], int]
 ) -> list[dict[str, Json]]:
-    """Return at most `SHOWN_SENTENCES` sentences whose answer became worse, each with its answer in both runs.
-
-    The sentence with the largest worsening comes first.
-
-    Args:
-        current, baseline: coded answers of the two runs; missing answers are ignored.
-        loss: function that returns the loss of an answer; a larger loss is worse.
-    """
+    """Return the sentences whose answers' loss grew most, with the answer of both runs; missing answers are ignored."""
     earlier = {(coded.cell, coded.trial): coded for coded in baseline if coded.choice is not None}
     pairs = [
         (loss(coded) - loss(before), coded, before)
@@ -95,7 +81,6 @@ def worse_sentences(
 
 
 def examples(coded: Iterable[CodedAnswer]) -> list[dict[str, Json]]:
-    """Return at most `SHOWN_SENTENCES` different sentences, each with one answer."""
     shown: dict[tuple[str, ...], dict[str, Json]] = {}
     for each in coded:
         shown.setdefault(each.cell, example(each))
@@ -103,7 +88,6 @@ def examples(coded: Iterable[CodedAnswer]) -> list[dict[str, Json]]:
 
 
 def example(coded: CodedAnswer) -> dict[str, Json]:
-    """Return one coded answer and its sentence as JSON for reports."""
     sentence = coded.sentence or f"{coded.labels.get('item', '')}, {coded.labels.get('pronoun', '')}"
     return {"sentence": sentence, "answer": coded.text}
 
@@ -130,7 +114,6 @@ _CLAUSE = re.compile(
 
 
 def any_of(*choices: str) -> str:
-    """Return a regular expression that matches any of these expressions."""
     return f"(?:{'|'.join(choices)})"
 
 
@@ -177,17 +160,10 @@ _AS_WELL = re.compile(r"^[\s\"',]*(?:or|and|and/or)\b")
 def choice(text: str, names: tuple[str, str], *, sentence: str = "", question: str = "") -> Choice | None:
     """Return which of two people an answer names.
 
-    Args:
-        text: text of the answer; the first `MAX_CHARACTERS` are read.
-        names: names of the two people, such as `("doctor", "nurse")`.
-        sentence: sentence of the prompt; if the answer repeats it, the repetition is ignored.
-        question: question of the prompt, such as `who was late?`.
-
-    Returns:
-        `first` or `second` if the answer chooses one person: the only person that it names without a denial, or the
-        person in a phrase such as "she refers to the nurse". `ambiguous` if the answer says that either may be meant,
-        names both people without choosing one, or denies both. `None` in all other cases: the answer names neither
-        person, or only denies one.
+    The result is `first` or `second` if the answer chooses one person: the only person that it names without a denial,
+    or the person in a phrase such as "she refers to the nurse". It is `ambiguous` if the answer says that either may be
+    meant, names both people without choosing one, or denies both; `None` in all other cases: it names neither, or only
+    denies one. The first `MAX_CHARACTERS` are read, without repetitions of the prompt's sentence.
     """
     raw = plain_text(text[:MAX_CHARACTERS])
     asked = words_of(plain_text(question))
@@ -243,7 +219,7 @@ def _person_before_reason(plain: str, mentions: Sequence[Mention]) -> int | None
 
 
 def _is_one_of_two_denied(mentions: Sequence[Mention]) -> bool:
-    """Return whether the answer names both people and denies one of the two."""
+    """Return whether both people are named, and one of them is denied."""
     return (
         len(_affirmed_people(mentions)) == 1
         and len({mention.who for mention in mentions}) == 2
@@ -252,7 +228,7 @@ def _is_one_of_two_denied(mentions: Sequence[Mention]) -> bool:
 
 
 def _affirmed_people(mentions: Sequence[Mention]) -> set[int]:
-    """Return the people that are named and not denied; "the doctor's nurse" names the nurse only."""
+    """Return the people named and not denied; "the doctor's nurse" names the nurse only."""
     affirmed = [mention for mention in mentions if not mention.denied]
     plain = {mention.who for mention in affirmed if not mention.possessive}
     return plain or {mention.who for mention in affirmed}
@@ -261,16 +237,9 @@ def _affirmed_people(mentions: Sequence[Mention]) -> set[int]:
 def _choice_of_undecided(
     plain: str, mentions: Sequence[Mention], open_at: re.Match[str], names: tuple[str, str], asked: Sequence[str]
 ) -> Choice:
-    """Return the choice of an undecided answer: an answer that says that the question cannot be decided.
+    """Return the person whom an undecided answer nevertheless chooses, otherwise `ambiguous`.
 
-    The choice is a person if the answer nevertheless chooses one, otherwise `ambiguous`.
-
-    Args:
-        plain: text of the answer.
-        mentions: occurrences of the names.
-        open_at: first phrase that says that the question cannot be decided.
-        names: names of the two people.
-        asked: words of the prompt's question.
+    `open_at` is the first phrase that says that the question cannot be decided.
     """
     last_open = max((match.start() for match in _OPEN.finditer(plain, open_at.start())), default=open_at.start())
     commitments = [match.end() for match in _COMMITS.finditer(plain, last_open)]
@@ -295,8 +264,8 @@ def _people_alone(part: str, names: tuple[str, str], asked: Sequence[str]) -> se
 def _lone_person(parts: Iterable[str], names: tuple[str, str], asked: Sequence[str]) -> int | None:
     """Return the person whose name stands alone in a part of the answer, such as a sentence.
 
-    Return `None` if there is no such part, or if two such parts name different people. Return `None` also if an earlier
-    part has a name among other words, or says that the question cannot be decided.
+    Return `None` if two such parts name different people, or if an earlier part has a name among other words, or says
+    that the question cannot be decided.
     """
     lone: set[int] = set()
     for part in parts:
@@ -308,10 +277,9 @@ def _lone_person(parts: Iterable[str], names: tuple[str, str], asked: Sequence[s
 
 
 def _explicit_person(plain: str, mentions: Sequence[Mention], asked: Sequence[str]) -> int | None:
-    """Return the person whom an explicit phrase names, such as "she refers to the nurse"; `None` without such a phrase.
+    """Return the person whom the most explicit kind of phrase names, such as "she refers to the nurse".
 
-    If there are several kinds of phrases, only the most explicit kind counts. If phrases of this kind name both people,
-    return `None`.
+    Return `None` without such a phrase, or if phrases of this kind name both people.
     """
     affirmed = [mention for mention in mentions if not mention.denied]
     ways = [_IS_THE_ONE]
@@ -366,14 +334,7 @@ FILLERS = frozenset(
 
 @dataclass(frozen=True)
 class Mention:
-    """One occurrence of one of the two names in the text.
-
-    Attributes:
-        who: 0 for the first name, 1 for the second.
-        start, end: position of the name in the text.
-        denied: whether the text says that this person is not meant.
-        possessive: whether the name is followed by "'s".
-    """
+    """Occurrence of a name (`who`: 0 or 1) in a text; `denied`: this person is not meant; `possessive`: with "'s"."""
 
     who: int
     start: int
@@ -393,7 +354,6 @@ def plain_text(text: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, in order; an apostrophe does not end a word."""
     return _WORD.findall(text)
 
 
@@ -413,16 +373,13 @@ def _name_pattern(name: str) -> str:
 
 @lru_cache(maxsize=2**10)
 def _finder(names: tuple[str, str]) -> tuple[re.Pattern[str], Sequence[int]]:
-    """Return a regular expression for both names, and for each capturing group the index of its name.
-
-    The longer name comes first, so that a name that contains the other name is found.
-    """
+    """Return a regular expression for both names, the longer one first, and the index of each group's name."""
     order = sorted(range(2), key=lambda who: -len(plain_text(names[who])))
     return re.compile("|".join(f"({_name_pattern(names[who])})" for who in order)), order
 
 
 def mentions_of(plain: str, names: tuple[str, str], question: Collection[str]) -> list[Mention]:
-    """Return all occurrences of the names in the text; `question` holds the words of the prompt's question."""
+    """Return all occurrences of the names; `question` holds the words of the prompt's question."""
     finder, order = _finder(names)
     mentions = []
     for match in finder.finditer(plain):
@@ -434,7 +391,7 @@ def mentions_of(plain: str, names: tuple[str, str], question: Collection[str]) -
 
 
 def _with_joint_denials(plain: str, mentions: list[Mention]) -> list[Mention]:
-    """Return the mentions; a denial also holds for a name after "or", as in "not the nurse or the doctor"."""
+    """Extend denials to names after "or", as in "not the nurse or the doctor"."""
     result: list[Mention] = []
     for mention in mentions:
         between = plain[result[-1].end : mention.start] if result else ""

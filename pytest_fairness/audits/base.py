@@ -87,7 +87,7 @@ class AuditItem(Generic[OwnProbe, OwnSettings]):
 
     @property
     def planned_alpha(self) -> float:
-        """Return the alpha for which the size of a run is planned: the alpha of all interim analyses together."""
+        """Return the alpha for which the size of a run is planned: that of all interim analyses together."""
         return self.alpha if self.total_alpha is None else self.total_alpha
 
     @property
@@ -98,7 +98,7 @@ class AuditItem(Generic[OwnProbe, OwnSettings]):
     def group_of(self, answer: Answer) -> tuple[str, ...]:
         """Return the parts of the name of an answer's group: its values of the item's labels, then its label `value`.
 
-        A part is empty if the answer lacks the label. The last part is also empty if there is no label `attribute`.
+        A part is empty if the answer lacks the label; the last one also if it lacks the label `attribute`.
         """
         labels = answer.labels
         value = labels.get("value", "") if "attribute" in labels else ""
@@ -142,8 +142,7 @@ AnyItem = AuditItem[Probe, AuditSettings]
 class DecisionRule(ABC):
     """Rule that decides whether a change from the baseline is a regression, and whether a value exceeds its limit.
 
-    Class attributes:
-        tested: whether the decisions are based on statistical tests.
+    `tested` says whether the decisions are based on statistical tests.
     """
 
     tested: ClassVar[bool] = True
@@ -159,8 +158,7 @@ class DecisionRule(ABC):
         """Return the decision on whether the change since the baseline is a regression.
 
         Args:
-            audit: audit method of the item.
-            item: item whose change is judged.
+            audit, item: audit and item whose change is judged.
             comparison: comparison of this run with the baseline, over the units that both runs share.
             tolerance: largest acceptable change.
             difference: loss of this run minus loss of the baseline; each loss is computed from all units of its run.
@@ -173,9 +171,7 @@ class DecisionRule(ABC):
         """Return the decision on whether the value exceeds the limit.
 
         Args:
-            audit: audit method of the item.
-            item: item whose value is judged.
-            measurement: measurement of this run.
+            audit, item, measurement: audit, item and measurement of this run.
             limit: worst acceptable value.
             tolerance: largest acceptable change from the baseline; it sets the required precision of the value.
         """
@@ -198,7 +194,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
 
     Class attributes:
         info: name, unit, direction, tolerance and explanation of the method.
-        rule: decision rule of the items; see `decision_rules`.
+        rule: decision rule of the items; see `audits.rules`.
         kind: kind of the probes that the audit measures.
         version: version of the code; it must be raised if a change of code changes numbers, because stored measurements
             are reused only for the same version.
@@ -258,12 +254,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
 
     @abstractmethod
     def measure(self, item: AuditItem[ProbeT, SettingsT], answers: Answers) -> Measurement:
-        """Return the measurement of one run.
-
-        Args:
-            item: item that is measured.
-            answers: all answers of the run for which `uses` is true, in any order; the result does not depend on the
-                order.
+        """Return the measurement of one run, from its answers for which `uses` is true; their order has no influence.
 
         Raises:
             NotMeasurable: there are too few usable answers.
@@ -316,24 +307,16 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
     def examples(
         self, item: AuditItem[ProbeT, SettingsT], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
-        """Return lists of example answers; reports show the answers of each list side by side.
+        """Return lists of example answers, the most typical first; reports show the answers of each list side by side.
 
-        The most typical list comes first. Each answer has the name of its group. Only for items that show examples.
-
-        Args:
-            item: item that was measured.
-            measurement: measurement of the answers.
-            answers: as in `measure`.
+        Each answer has the name of its group. Only for items that show examples; the answers are those of `measure`.
         """
         return []
 
     def word_rows(self, item: AuditItem[ProbeT, SettingsT], answers: Answers, details: Mapping[str, Json]) -> WordRows:
-        """Return a row for each word of the answers, for the exported word table.
+        """Return a row for each word of the answers of `measure`, for the exported word table.
 
-        Args:
-            item: item that was measured.
-            answers: as in `measure`.
-            details: details of the item's measurement.
+        The details are those of the measurement.
 
         Raises:
             NotMeasurable: there are too few usable answers.
@@ -343,10 +326,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
     def concerns(self, item: AuditItem[ProbeT, SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return this audit's own reasons to doubt the measurement; `answer_checks` has those common to all audits.
 
-        Args:
-            item: item that was measured.
-            answers: the item's answers before a scoring, embedding or judge model has read them; see `preparation`.
-            measurement: measurement of the answers.
+        The answers are those before a scoring, embedding or judge model has read them; see `preparation`.
         """
         return []
 
@@ -355,9 +335,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
     ) -> dict[str, float]:
         """Return the share of unread answers of each group that the value compares.
 
-        Args:
-            measurement: measurement of the current run.
-            n, missing: numbers of read and of unread answers by group, of the current run or of its baseline.
+        `n` and `missing` are the numbers of read and of unread answers by group, of the current run or of its baseline.
         """
         return {group: count / (count + n.get(group, 0)) for group, count in missing.items() if count + n.get(group, 0)}
 
@@ -370,15 +348,14 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         *,
         other_side: bool = False,
     ) -> float:
-        """Return how far the loss could rise if these shares of the groups' answers are unread; see `audits.unread`.
+        """Return how far the loss could rise if these shares of the groups' answers are unread; see `audits.rules`.
 
         With `info.worst`, the unread answers count as the worst possible ones. The mean of a group is then (1 − share)
         times the mean of its read answers, plus share times the best or the worst possible score. Without it, they
         count as `unread_distance`.
 
         Args:
-            item: item that was measured.
-            measurement: measurement of the current run.
+            item, measurement: item and measurement of the current run.
             shares: share of unread answers of each group; the largest is above 0.
             scale: tolerance or, for a value, the distance of the limit from the value of equal groups.
             other_side: for a signed gap, whether to return how far the gap could move to the other group's side.
@@ -406,8 +383,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         Its value cannot be better than that of equal groups.
 
         Args:
-            item: item that was measured.
-            measurement: measurement of the current run.
+            item, measurement: item and measurement of the current run.
             baseline: value of the baseline.
             share: largest share of the unread answers of a group, above 0.
             scale: tolerance of the item.
@@ -439,10 +415,8 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
     ) -> Comparison:
         """Return the comparison of the values of two runs, without their answers; the runs count as independent.
 
-        Args:
-            measurement: measurement of this run.
-            value, standard_error: value of the baseline and its standard error.
-            from_answers: whether `value` was measured from the baseline's answers; `False` for a stored value.
+        `value` and `standard_error` are those of the baseline. `from_answers` says whether they were measured from the
+        baseline's answers, or stored.
         """
         reversal = None
         if self.tells_side(measurement) and measurement.value * value < 0:
@@ -470,7 +444,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         )
 
     def _losses(self, measurement: Measurement, value: float) -> tuple[float, float]:
-        """Return the losses of both values; of gaps with a sign, both in the direction of the sum of the gaps."""
+        """Return the losses of this run and of the baseline; of gaps with a sign, towards the side of their sum."""
         if not self.tells_side(measurement):
             return self.info.loss(measurement.value), self.info.loss(value)
         direction = 1.0 if measurement.value + value >= 0 else -1.0
@@ -507,8 +481,8 @@ class Decision:
             alpha.
         upper_bound: one-sided upper confidence bound of the estimate; `None` if there is no standard error.
         accepted: largest upper bound with which the outcome is `within`.
-        times_more_units: factor by which the number of units must grow for a decision to be expected; infinity if it
-            is not known, or if no number is enough.
+        times_more_units: factor by which the number of units must grow for a decision to be expected; infinity if it is
+            not known, or if no number is enough.
         explanation: reason of the outcome as a phrase, if the numbers above do not give the reason.
         changed_sides: whether the estimate is too bad only because another group is disadvantaged than in the baseline.
         decidable: the setting that a run of this size can decide, as a phrase such as "a `tolerance` of 0.12 or more";
@@ -547,8 +521,7 @@ def decide(
 
     Args:
         estimate: change from the baseline, or distance from the limit; larger is worse.
-        standard_error: standard error of the estimate; `None` if unknown. Without a standard error and `bounds`, the
-            outcome is never `within`.
+        standard_error: `None` if unknown. Without a standard error and `bounds`, the outcome is never `within`.
         threshold: largest acceptable estimate; a larger estimate is too bad if it is significant.
         accepted: largest upper bound with which the outcome is `within`; at least the threshold.
         significant: whether the test of no change (or of equal groups) rejects this null hypothesis at `alpha`.
@@ -577,10 +550,7 @@ def decide(
 def one_sided_bounds(
     estimate: float, standard_error: float, alpha: float, beta: float, degrees_of_freedom: float | None
 ) -> tuple[float, float]:
-    """Return the lower confidence bound at `alpha` and the upper confidence bound at `beta`.
-
-    The bounds come from Student's t distribution, or from the normal distribution if no degrees of freedom are given.
-    """
+    """Return the lower bound at `alpha` and the upper one at `beta`, by Student's t or, without degrees, the normal."""
     below, above = (intervals.quantile(1 - chance, degrees_of_freedom) * standard_error for chance in (alpha, beta))
     return estimate - below, estimate + above
 
@@ -588,7 +558,7 @@ def one_sided_bounds(
 def _needed_error(
     estimate: float, threshold: float, accepted: float, alpha: float, beta: float, *, requires_lower_bound: bool
 ) -> float:
-    """Return the largest standard error that allows a decision if the true change, or distance, equals the estimate."""
+    """Return the largest standard error that allows a decision if the truth equals the estimate."""
     power = intervals.quantile(intervals.POWER)
     detectable = intervals.quantile(1 - alpha) + power  # smallest detectable distance, in standard errors
     if estimate > threshold:

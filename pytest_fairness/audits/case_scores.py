@@ -28,14 +28,10 @@ Column = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score of one answer.
+    """The score of one answer: 0..1, or a number without bounds if the audit's class attribute `added` is `None`.
 
-    Attributes:
-        column: case and group of the answer.
-        stratum: stratum of the answer; tests permute groups, or runs, only within strata.
-        value: the score; 0..1, or a number without bounds if the audit's class attribute `added` is `None`.
-        text: text of the answer.
-        repeated: whether answers with the same text count as repetitions.
+    Tests permute groups, or runs, only within a stratum. If `repeated`, answers with the same text count as
+    repetitions.
     """
 
     column: Column
@@ -47,7 +43,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of one run, by column; a column is a pair of case and group.
+    """The scores of one run; a column is a pair of case and group.
 
     Attributes:
         columns: sorted pairs of case and group; each case occurs with every group. The group is empty if no groups are
@@ -64,10 +60,7 @@ class Scores:
 
     @classmethod
     def of(cls, scores: Sequence[Score]) -> Scores:
-        """Return the scores, sorted.
-
-        If all answers of a cell (a column in one stratum) repeat one answer, they count as one score.
-        """
+        """Sort the scores; a cell (a column in one stratum) whose answers all repeat one answer has one score."""
         cells: dict[tuple[Column, str], list[Score]] = {}
         for score in sorted(scores, key=lambda score: (score.column, score.stratum, score.text, score.value)):
             cells.setdefault((score.column, score.stratum), []).append(score)
@@ -82,16 +75,13 @@ class Scores:
 
     @property
     def cases(self) -> tuple[str, ...]:
-        """Return the cases, sorted."""
         return tuple(dict.fromkeys(case for case, _ in self.columns))
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Return the groups, sorted."""
         return tuple(sorted({group for _, group in self.columns}))
 
     def of_cases(self, cases: Sequence[str]) -> Scores:
-        """Return the scores of these cases."""
         numbers_of_columns = [number for number, (case, _) in enumerate(self.columns) if case in cases]
         mask = np.isin(self.column, numbers_of_columns)
         numbers = {number: place for place, number in enumerate(numbers_of_columns)}
@@ -104,23 +94,21 @@ class Scores:
         )
 
     def of_column(self, column: Column) -> Floats:
-        """Return the scores of one column."""
         return np.asarray(self.values[self.column == self.columns.index(column)])
 
     def grid(self, numbers: Floats) -> Floats:
-        """Return the numbers, of shape (..., columns), reshaped to (..., cases, groups)."""
+        """Reshape numbers (..., columns) to (..., cases, groups)."""
         return numbers.reshape(*numbers.shape[:-1], len(self.cases), len(self.groups))
 
     def means(self) -> Floats:
-        """Return the mean score of each column; shape (columns,)."""
+        """Return the mean score of each column."""
         return np.array([self.of_column(column).mean() for column in self.columns])
 
     def errors(self, added: float | None) -> Floats:
-        """Return the standard error of each column's mean; shape (columns,).
+        """Return the standard error of each column's mean.
 
-        Args:
-            added: how many zeros, and equally many ones, are added to a column's scores; see
-                `gaps.bounded_error`. `None` for scores without bounds: nothing is added.
+        `added` zeros, and equally many ones, are added to a column's scores; see `gaps.bounded_error`. Nothing is added
+        to scores without bounds (`None`).
         """
         own = [self.of_column(column) for column in self.columns]
         if added is None:
@@ -133,25 +121,23 @@ class Scores:
         return float(np.sqrt((errors**2).sum()) / len(errors))
 
     def group_means(self, column_means: Floats) -> Floats:
-        """Return each group's mean over cases, shape (..., groups); `column_means` has shape (..., columns)."""
+        """Return the groups' means over cases, (..., groups), from column means (..., columns)."""
         return np.asarray(self.grid(column_means).mean(axis=-2))
 
     def gap(self, column_means: Floats) -> Floats:
-        """Return the largest minus the smallest group mean, for each row of `column_means`."""
+        """Return the largest minus the smallest group mean, for each row of column means."""
         return np.asarray(np.ptp(self.group_means(column_means), axis=-1))
 
     def group_errors(self, added: float | None) -> Floats:
-        """Return the standard error of each group's mean; shape (groups,)."""
         return np.asarray(np.sqrt((self.grid(self.errors(added)) ** 2).sum(axis=0)) / len(self.cases))
 
     def gap_error(self, added: float | None) -> float:
-        """Return the standard error of the difference between the two groups that differ most; see `group_errors`."""
+        """Return the standard error of the difference between the two groups that differ most."""
         by_group, groups = self.group_errors(added), self.group_means(self.means())
         return math.hypot(by_group[groups.argmax()], by_group[groups.argmin()])
 
 
 def _repeats_one_answer(cell: Sequence[Score]) -> bool:
-    """Return whether the cell's scores are repetitions: several scores, all of answers with the same text."""
     return len(cell) > 1 and all(score.repeated for score in cell) and len({score.text for score in cell}) == 1
 
 
@@ -181,7 +167,7 @@ class ScoredAnswers:
     groups: tuple[str, ...]
 
     def complete_cases(self, cases: Sequence[Case]) -> list[str]:
-        """Return the names of the cases with enough scored answers of each group, sorted.
+        """Return the sorted names of the cases with enough scored answers of each group.
 
         A case is complete only if its opposite also has enough scored answers. Without the opposite, a model that gives
         the same answers for both cases would not have the value 0.5.
@@ -196,15 +182,10 @@ class ScoredAnswers:
     def with_too_few_answers(
         self, labels: Mapping[str, str], cases: Sequence[Case], complete: Sequence[str]
     ) -> dict[str, int]:
-        """Return the number of scored answers of each group that has fewer scored answers than `MINIMUM_RESPONSES`.
+        """Return the scored answers of each group that has fewer than `MINIMUM_RESPONSES`.
 
         If the item does not compare groups, each of its cases is counted or, in an item for a category, all cases
         together.
-
-        Args:
-            labels: labels of the item.
-            cases: cases of the item.
-            complete: names of the complete cases.
         """
         if self.groups:
             counts = {group: sum(self.scored[name, group] for name in complete) for group in self.groups}
@@ -216,12 +197,11 @@ class ScoredAnswers:
 
 
 def sorted_answers(answers: Answers) -> list[Answer]:
-    """Return the answers in a fixed order, by labels, trial and text."""
     return sorted(answers, key=lambda answer: (sorted(answer.labels.items()), answer.trial, answer.text or ""))
 
 
 def stratum_of(answer: Answer, column: Column) -> str:
-    """Return the name of the answer's stratum: all its labels but case, category and, if groups are compared, group."""
+    """Return the stratum: all labels of the answer but case, category and, if groups are compared, group."""
     of_column = {"case", "category", "group"} if column[1] else {"case", "category"}
     return "; ".join(f"{name}={label}" for name, label in sorted(answer.labels.items()) if name not in of_column)
 
@@ -233,7 +213,7 @@ PERMUTATIONS = 1999
 
 
 class ScoreEstimate(NamedTuple):
-    """A value with its two-sided 95 % interval, its standard error, its p-value, details and evidence."""
+    """A value with its two-sided 95 % interval, its standard error and its p-value."""
 
     value: float
     interval: tuple[float, float]
@@ -244,13 +224,9 @@ class ScoreEstimate(NamedTuple):
 
 
 def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreEstimate:
-    """Return the mean of the cases' mean scores.
+    """Return the mean of the cases' mean scores, tested against `neutral`, the mean of a model without preference.
 
-    Args:
-        scores: scores of the cases.
-        added: how many zeros, and equally many ones, are added to a case's scores for the standard error of their
-            mean; see `gaps.bounded_error`.
-        neutral: mean score of a model without preference, the null hypothesis of the test; `None` to omit the test.
+    For the standard error, `added` zeros and ones are added to a case's scores; see `gaps.bounded_error`.
     """
     value, error = float(scores.means().mean()), scores.mean_error(added)
     shrunken = float(
@@ -270,12 +246,7 @@ def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreE
 def gap_estimate(scores: Scores, added: float | None, alpha: float, beta: float, seed: str) -> ScoreEstimate:
     """Return the largest gap between groups, tested by permutation of groups within case and stratum.
 
-    Args:
-        scores: scores of the cases and groups.
-        added: how many zeros, and equally many ones, are added to a column's scores for the standard error of their
-            mean; `None` for scores without bounds: nothing is added.
-        alpha, beta: error rates of the lower and of the upper confidence bound in the details.
-        seed: text that seeds the permutations.
+    For `added`, see `Scores.errors`. The lower bound at `alpha`, and the upper one at `beta`, are details.
     """
     column_means = scores.means()
     value = float(scores.gap(column_means))
@@ -296,7 +267,7 @@ def gap_estimate(scores: Scores, added: float | None, alpha: float, beta: float,
 
 
 def _gap_bounds(scores: Scores, added: float | None, alpha: float, beta: float) -> tuple[float, float]:
-    """Return the lower (at `alpha`) and the upper bound (at `beta`) of the largest gap; see `gaps.largest_bounds`."""
+    """Return the lower (at `alpha`) and the upper bound (at `beta`) of the largest gap."""
     by_group, groups = scores.group_errors(added), scores.group_means(scores.means())
     pairs = list(combinations(range(len(groups)), 2))
     errors = np.array([math.hypot(by_group[first], by_group[second]) for first, second in pairs])
@@ -305,7 +276,7 @@ def _gap_bounds(scores: Scores, added: float | None, alpha: float, beta: float) 
 
 
 def _permuted_gaps(scores: Scores, count: int, random: np.random.Generator) -> Floats:
-    """Return the gap after each random permutation of groups within case and stratum; shape (count,)."""
+    """Return the (count,) gaps after random permutations of groups within case and stratum."""
     blocks: dict[tuple[str, str], list[int]] = {}
     for place, (number, stratum) in enumerate(zip(scores.column, scores.strata, strict=True)):
         blocks.setdefault((scores.columns[number][0], stratum), []).append(place)
@@ -331,7 +302,7 @@ class PooledScores:
         current, baseline: scores of the two runs.
         column: (n,) column number of each score.
         values: (n,) scores.
-        cells: (n,) cell number of each score; a cell is a column within a stratum.
+        cells: (n,) cell number of each score, the same in both runs; a cell is a column within a stratum.
         is_current: (n,) whether the score belongs to the current run.
     """
 
@@ -344,7 +315,6 @@ class PooledScores:
 
     @classmethod
     def of(cls, current: Scores, baseline: Scores) -> PooledScores:
-        """Return the scores of both runs together, with the same cell numbers in both runs."""
         column = np.concatenate([current.column, baseline.column])
         keys = list(zip(column.tolist(), (*current.strata, *baseline.strata), strict=True))
         numbers = {key: number for number, key in enumerate(sorted({*keys}))}
@@ -359,10 +329,7 @@ class PooledScores:
 
     @property
     def is_linear(self) -> bool:
-        """Return whether the value is a mean or a difference between two means, so that all scores can be compared.
-
-        Its expected value is the same for each number of scores.
-        """
+        """Return whether the value is a mean or a difference of two: its expected value does not depend on the size."""
         return len(self.current.groups) <= 2
 
     def means(self, random: np.random.Generator) -> tuple[Floats, Floats]:
@@ -380,29 +347,18 @@ class PooledScores:
         return self._means(sums[0]), self._means(sums[1])
 
     def means_after_swaps(self, random: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the column means of both runs, each (draws, columns), after random exchange of scores between runs.
-
-        The draws are the null distribution: they show which means occur if the runs do not differ.
-        """
+        """Return the (draws, columns) means of both runs after random exchange of scores: the null distribution."""
         first, second = self._run_cells.sums_after_swaps(self._columns, PERMUTATIONS, random)
         return self._means(first), self._means(second)
 
     def error(self, weights: Floats) -> tuple[float, float | None]:
-        """Return the standard error of Σ weight × change of the column's mean, and its degrees of freedom.
-
-        Args:
-            weights: (columns,) weight of each column.
-        """
+        """Return the standard error of Σ weight × change of the column's mean, and its degrees of freedom."""
         runs = self.column * 2 + self.is_current
         shares = weights[self.column] / np.bincount(runs, minlength=2 * len(weights))[runs]
         return change_error(self.values, self.is_current, self.cells, np.where(self.is_current, shares, -shares))
 
     def group_error(self, weights: Floats) -> tuple[float, float | None]:
-        """Return the standard error of Σ weight × change of the group's mean, and its degrees of freedom.
-
-        Args:
-            weights: (groups,) weight of each group.
-        """
+        """Return the standard error of Σ weight × change of the group's mean, and its degrees of freedom."""
         cases = len(self.current.cases)
         return self.error(np.tile(weights, cases) / cases)
 
@@ -412,18 +368,12 @@ class PooledScores:
 
     @cached_property
     def _columns(self) -> Floats:
-        """Return a table with a row for each score; shape (n, 2 × columns).
-
-        The first half of a row has a 1 in the score's column, the second half has the score in this column.
-        """
+        """Return the (n, 2 × columns) table of each score's column: a 1 in the first half, the score in the second."""
         belongs = np.eye(len(self.current.columns))[self.column]
         return np.hstack([belongs, belongs * self.values[:, None]])
 
     def _means(self, sums: Floats) -> Floats:
-        """Return the column means of each draw, shape (draws, columns), from the draws' (draws, 2 × columns) sums.
-
-        A draw's sums are the sums of the rows of `_columns` over the drawn scores.
-        """
+        """Return the (draws, columns) means from the (draws, 2 × columns) sums of rows of `_columns`."""
         number = len(self.current.columns)
         with np.errstate(invalid="ignore"):
             return np.asarray(sums[:, number:] / sums[:, :number], dtype=np.float64)
@@ -432,11 +382,8 @@ class PooledScores:
 def mean_change(runs: PooledScores, added: float | None, seed: str) -> Comparison:
     """Return the change of the mean score (the mean of all column means).
 
-    Args:
-        runs: scores of both runs.
-        added: how many zeros, and equally many ones, are added to the scores of each column if the standard error is 0
-            without them, as with equal scores; `None` for scores without bounds: nothing is added.
-        seed: text that seeds all random draws.
+    `added` zeros and ones are added to each column if its standard error is 0 without them, as with equal scores;
+    nothing is added to scores without bounds (`None`).
     """
     random = resampling.generator(f"{seed}/compare")
     current, baseline = runs.means(random)
@@ -459,11 +406,7 @@ def mean_change(runs: PooledScores, added: float | None, seed: str) -> Compariso
 def gap_change(runs: PooledScores, added: float | None, seed: str) -> Comparison:
     """Return the growth of the largest gap between groups' means; see `stats.groups.distance_measures`.
 
-    Args:
-        runs: scores of both runs.
-        added: how many zeros, and equally many ones, are added to the scores of each column if the standard error is 0
-            without them, as with equal scores; `None` for scores without bounds: nothing is added.
-        seed: text that seeds all random draws.
+    For `added`, see `mean_change`.
     """
     random = resampling.generator(f"{seed}/compare")
     drawn = [runs.current.group_means(run) for run in runs.means(random)]
@@ -504,15 +447,9 @@ def gap_change(runs: PooledScores, added: float | None, seed: str) -> Comparison
 
 
 def _reversal(groups: Sequence[str], current: Floats, baseline: Floats, swapped: Floats) -> Reversal | None:
-    """Return the reversal of the largest gap between groups; `None` if the gap was not reversed.
+    """Return the reversal of the largest gap: the higher of the two groups that differ most now was lower before.
 
-    The largest gap is between the two groups whose means differ most in the current run. The gap is reversed if the
-    group that is now higher was lower in the baseline.
-
-    Args:
-        groups: names of the groups.
-        current, baseline: (groups,) means of the two runs.
-        swapped: (draws, groups) changes of the means after random exchange of scores between the runs.
+    The means of the runs are (groups,), and their changes after random exchange of scores (draws, groups).
     """
     high, low = gaps.most_different(current, tuple(combinations(range(len(current)), 2)))
     present, earlier = float(current[high] - current[low]), float(baseline[high] - baseline[low])
@@ -524,8 +461,6 @@ def _reversal(groups: Sequence[str], current: Floats, baseline: Floats, swapped:
 
 
 class Moved(NamedTuple):
-    """Group or case with its mean score in this run and in the baseline."""
-
     name: str
     now: float
     then: float
@@ -538,7 +473,7 @@ def _worst(moved: Sequence[Moved]) -> list[str]:
 
 
 def _means_of_both_runs(names: Sequence[str], current: Floats, baseline: Floats) -> list[Moved]:
-    """Return each name with its mean in both runs; the name with the largest change comes first."""
+    """Return each name with its mean in both runs; the largest change comes first."""
     order = sorted(
         range(len(names)), key=lambda place: (-round(abs(float(current[place] - baseline[place])), 12), place)
     )

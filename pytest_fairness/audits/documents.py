@@ -40,15 +40,15 @@ MINIMUM_DOCUMENTS_OF_A_WORD = 3
 
 @dataclass(frozen=True)
 class Documents:
-    """Usable answers as lists of words.
+    """Usable answers as lists of words; arrays and lists have one entry for each document.
 
     Attributes:
         words: words of each document, without identity terms.
-        marked: (documents,) whether the document belongs to the marked group.
-        strata: (documents,) stratum number of each document.
+        marked: whether the document belongs to the marked group.
+        strata: stratum number of each document.
         stratum_names: name of each stratum, by its number.
-        embeddings: embedding of each document; `None` if the document has none.
-        current: (documents,) whether the document belongs to the current run; all `True` for a single run.
+        embeddings: embedding of each document, if it has one.
+        current: whether the document belongs to the current run; all `True` for a single run.
     """
 
     words: Tokens
@@ -60,9 +60,7 @@ class Documents:
 
     @classmethod
     def of(cls, groups: Groups) -> Documents:
-        """Return the usable answers of both groups as documents, without answers in strata that hold only one group.
-
-        Of many answers, a sample is taken; see `sampled`.
+        """Return the usable answers of both groups as documents; of many answers, a sample (see `sampled`).
 
         A stratum with one group is left out because a permutation of group labels within it changes nothing.
 
@@ -92,11 +90,11 @@ class Documents:
 
     @property
     def cells(self) -> Ints:
-        """Return, for each document, the number of its cell (group within stratum); shape (documents,)."""
+        """Return the number of each document's cell (group within stratum)."""
         return self.strata * 2 + self.marked
 
     def only(self, indices: Ints) -> Documents:
-        """Return the documents with these indices, which must be in ascending order."""
+        """Return the documents with these ascending indices."""
         if len(indices) == len(self.marked):
             return self
         return replace(
@@ -114,7 +112,7 @@ def _tokens(texts: Sequence[str], anonymize: Anonymizer) -> Tokens:
 
 
 def join_runs(current: Documents, baseline: Documents) -> Documents:
-    """Return the documents of both runs together; strata of the two runs that have the same name become one stratum."""
+    """Join both runs; strata of the same name become one stratum."""
     names, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
     return Documents(
         words=Tokens.joined([current.words, baseline.words]),
@@ -128,39 +126,29 @@ def join_runs(current: Documents, baseline: Documents) -> Documents:
 
 @dataclass(frozen=True)
 class Runs:
-    """Documents of the current run and of the baseline, alone and together."""
-
     current: Documents
     baseline: Documents
     both: Documents
 
     @classmethod
     def of(cls, current: Documents, baseline: Documents) -> Runs:
-        """Return the documents of two runs."""
         return cls(current, baseline, join_runs(current, baseline))
 
 
 def text_of(answer: Answer) -> str:
-    """Return the text of a usable answer; the text of a list has one line for each item."""
+    """Return the text of a usable answer; a list has one line for each item."""
     # One line for each item, so that words of two items are not neighbours, and no identity term spans two items.
     return "\n".join(answer.content) if isinstance(answer.content, list) else str(answer.content)
 
 
 def plain_texts(probe: GenerationProbe, answers: Answers) -> list[str | None]:
-    """Return the words of each answer, without identity terms, as one text.
-
-    The text is `None` if the answer is unusable, or if no word is left.
-    """
+    """Return each answer's words without identity terms; `None` if it is unusable, or no word is left."""
     anonymize = anonymizer(probe)
     return [" ".join(anonymize.words(text_of(answer))) or None if answer.usable else None for answer in answers]
 
 
 def anonymizer(probe: GenerationProbe) -> Anonymizer:
-    """Return the probe's anonymizer.
-
-    The anonymizer removes the values of axes, swapped terms, the terms that the probe lists, and first names. It
-    removes nothing if the probe switches the anonymizer off.
-    """
+    """Return the anonymizer of axis values, swapped and listed terms and first names, unless the probe disables it."""
     if probe.removed_terms is None:
         return Anonymizer((), probe.language, enabled=False)
     values = [value for axis in probe.axes.values() for value in axis.values]
@@ -176,7 +164,7 @@ def anonymizer(probe: GenerationProbe) -> Anonymizer:
 
 
 def documents_by_word(counts: csr_array) -> Ints:
-    """Return the number of documents that contain each word; shape (words,)."""
+    """Return the number of documents that contain each word."""
     return np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.int64)
 
 
@@ -205,15 +193,13 @@ MOST_DOCUMENTS = 2**15
 def compared_labels(item: TextItem[Any]) -> tuple[dict[str, str], dict[str, str]]:
     """Return the labels of an item's marked and of its unmarked group: `{"race": "Black"}`, `{"race": "White"}`.
 
-    An intersection has several axes; its unmarked group has the unmarked value of each axis. Labels of the item that
-    name no axis are left out.
+    The unmarked group of an intersection has the unmarked value of each axis. Labels that name no axis are left out.
     """
     marked = {name: value for name, value in item.labels.items() if name in item.probe.axes}
     return marked, {name: item.probe.axes[name].unmarked for name in marked}
 
 
 def has_values(labels: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    """Return whether the labels have all values in `wanted`."""
     return all(labels[name] == value for name, value in wanted.items())
 
 
@@ -245,7 +231,7 @@ class Groups:
 
     @classmethod
     def of(cls, item: TextItem[Any], answers: Answers, *, with_copies: bool = False) -> Groups:
-        """Return the answers of an item, split into its two groups; for `with_copies`, see `without_repeats`."""
+        """Return an item's answers, split into its two groups; for `with_copies`, see `without_repeats`."""
         marked, unmarked = compared_labels(item)
         unmarked_name = " ".join(unmarked.values())
         found = cls.split(item.probe, answers, marked, unmarked_name, with_copies=with_copies)
@@ -263,13 +249,8 @@ class Groups:
     ) -> Groups:
         """Return the answers, split into two groups.
 
-        Args:
-            probe: probe of the answers.
-            answers: answers of both groups, in any order.
-            marked: labels of the marked group, such as `{"race": "Black"}`; all other answers belong to the unmarked
-                group. The other labels of an answer, such as its prompt, form the name of its stratum.
-            unmarked_name: name of the unmarked group.
-            with_copies: see `without_repeats`.
+        All answers without the `marked` labels, such as `{"race": "Black"}`, belong to the unmarked group. The other
+        labels of an answer, such as its prompt, name its stratum. For `with_copies`, see `without_repeats`.
         """
         # Answers of a file share their labels, which are therefore sorted once for all of these answers.
         labels = {id(answer.labels): answer.labels for answer in answers}
@@ -299,9 +280,8 @@ class Groups:
         - If each group has enough prompts, equal answers to one prompt count once; see `Copies`. Of a recorded
           file, this needs a column of prompts: other rows with equal texts may be answers to different prompts.
 
-        Args:
-            with_copies: whether equal answers to one prompt are kept, and `observations_per_answer` is set instead; for
-                shares of answers, which an answer that is left out would change.
+        With `with_copies`, equal answers to one prompt are kept, and `observations_per_answer` is set instead: for
+        shares of answers, which an answer that is left out would change.
         """
         recorded = self.probe.responses is not None
         if recorded and (times := answer_checks.times_copied(self._texts(rows := self._cells(unread=True)))) > 1:
@@ -329,7 +309,7 @@ class Groups:
         return replace(self._only([*kept, unread]), repetition=[answer_checks.copies_concern(asked, observations)])
 
     def _cells(self, *, unread: bool = False) -> list[list[int]]:
-        """Return the indices of the answers of each prompt and group; answers without text only if `unread` is set."""
+        """Return the indices of the answers of each prompt and group; those without text only if `unread` is set."""
         cells: dict[tuple[tuple[str, str], ...], list[int]] = {}
         for index, answer in enumerate(self.answers):
             if unread or answer.text is not None:
@@ -340,7 +320,6 @@ class Groups:
         return [[self.answers[index].text or "" for index in cell] for cell in cells]
 
     def _only(self, cells: Iterable[Iterable[int]]) -> Groups:
-        """Return the groups with the answers at these indices only."""
         indices = sorted(index for cell in cells for index in cell)
         return replace(
             self,
@@ -350,14 +329,13 @@ class Groups:
         )
 
     def count(self, *statuses: Status) -> dict[str, int]:
-        """Return the number of answers that have one of these statuses, by group."""
         counts = {self.marked_name: 0, self.unmarked_name: 0}
         for answer, marked in zip(self.answers, self.marked, strict=True):
             counts[self.marked_name if marked else self.unmarked_name] += answer.status in statuses
         return counts
 
     def one_sided(self) -> dict[str, int]:
-        """Return the strata in which only one group has usable answers, with the number of these answers."""
+        """Return the strata in which only one group has usable answers, with their number."""
         sides: dict[str, list[bool]] = {}
         for answer, marked, stratum in zip(self.answers, self.marked, self.strata, strict=True):
             if answer.usable:
@@ -366,22 +344,19 @@ class Groups:
 
     @property
     def names(self) -> tuple[str, str]:
-        """Return the names of the marked and of the unmarked group."""
         return self.marked_name, self.unmarked_name
 
     @property
     def usable(self) -> dict[str, int]:
-        """Return the number of usable answers by group."""
         return self.count(Status.OK)
 
     @property
     def missing(self) -> dict[str, int]:
-        """Return the number of missing answers, by group."""
         return self.count(*MISSING)
 
 
 def is_compared(item: TextItem[Any], labels: Mapping[str, str]) -> bool:
-    """Return whether the labels belong to the item's marked group, or to the unmarked group of one of its axes."""
+    """Return whether the labels belong to the marked group, or to the unmarked group of an axis."""
     marked, unmarked = compared_labels(item)
     return has_values(labels, marked) or any(labels[axis] == value for axis, value in unmarked.items())
 
@@ -416,13 +391,12 @@ def require_common_strata(current: Groups, baseline: Groups) -> None:
 
 
 def names_of(groups: Mapping[str, Groups]) -> tuple[str, str]:
-    """Return the name of the marked group, and the names of the unmarked groups of all axes as one text."""
     first, *_ = groups.values()
     return first.marked_name, ", ".join(each.unmarked_name for each in groups.values())
 
 
 def require_usable_answers(groups: Groups) -> None:
-    """Raise `NotMeasurable` if a group has too few usable answers; the message says why answers are missing."""
+    """Raise `NotMeasurable`, with the reasons of missing answers, if a group has too few usable ones."""
     short = {name: n for name, n in groups.usable.items() if n < MINIMUM_DOCUMENTS}
     if not short:
         return
@@ -440,7 +414,7 @@ def require_usable_answers(groups: Groups) -> None:
 
 
 def sides_and_strata(groups: Groups, indices: Sequence[int]) -> tuple[Bools, Ints, tuple[str, ...]]:
-    """Return which of the answers at these indices are marked, their stratum numbers, and the names of all strata."""
+    """Return which of these answers are marked, their stratum numbers, and the names of all strata."""
     names, strata = numbered([groups.strata[index] for index in indices])
     return np.array([groups.marked[index] for index in indices], dtype=np.bool_), strata, names
 
@@ -469,7 +443,7 @@ def sampled(groups: Groups) -> list[int]:
     strata are drawn in one order for both groups: if each stratum has one answer of each group, whole strata are kept.
 
     Raises:
-        NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` usable answers in strata that hold both groups.
+        NotMeasurable: as `comparable`.
     """
     indices = np.array(comparable(groups))
     marked, strata, names = sides_and_strata(groups, indices.tolist())
@@ -486,13 +460,7 @@ def sampled(groups: Groups) -> list[int]:
 
 
 def _require_both_sides(groups: Groups, indices: Sequence[int], one_sided: Mapping[str, int]) -> None:
-    """Raise `NotMeasurable` if a group has too few answers in strata that hold both groups.
-
-    Args:
-        groups: all answers of the item.
-        indices: indices of the answers in strata that hold both groups.
-        one_sided: strata that hold only one group, with their numbers of answers.
-    """
+    """Raise `NotMeasurable` if a group has too few answers (`indices`) in strata that hold both groups."""
     marked = sum(groups.marked[index] for index in indices)
     if min(marked, len(indices) - marked) >= MINIMUM_DOCUMENTS:
         return
@@ -521,11 +489,11 @@ DECIMALS = 12
 
 @dataclass(frozen=True)
 class Usage:
-    """Uses of words in the texts of two groups.
+    """Uses of words in the texts of two groups; the marked group comes first.
 
     Attributes:
         words: the words.
-        uses: (2, words) number of occurrences in the marked and in the unmarked group's texts.
+        uses: (2, words) number of occurrences in the group's texts.
         texts: (2, words) number of the group's texts that contain the word.
         rates: (2, words) occurrences of the word as a share of all words of the group's texts.
         sizes: (2,) number of texts of each group.
@@ -539,13 +507,7 @@ class Usage:
 
     @classmethod
     def of(cls, texts: Tokens, marked: Bools, words: Sequence[str]) -> Usage:
-        """Return the uses of these words.
-
-        Args:
-            texts: the texts.
-            marked: (texts,) whether the text belongs to the marked group.
-            words: words of the texts.
-        """
+        """Count the uses of these words of the texts."""
         numbers = dict(zip(texts.vocabulary, range(len(texts.vocabulary)), strict=True))
         columns = np.array([numbers[word] for word in words], dtype=np.int64)
         uses, holding = texts.uses(marked)
@@ -567,7 +529,7 @@ class Usage:
 
     @property
     def shares(self) -> Floats:
-        """Return the share of each group's texts that contain the word; shape (2, words)."""
+        """Return the (2, words) shares of each group's texts that contain the word."""
         return np.asarray(self.texts / self.sizes[:, None])
 
     def signed(self, strengths: Floats) -> Floats:
@@ -579,11 +541,8 @@ class Usage:
     ) -> list[dict[str, Json]]:
         """Return a row of the exported word table for each word, the largest number first.
 
-        Args:
-            statistic: name of the statistic that `strengths` are.
-            strengths: (words,) numbers; their signs do not matter, see `signed`.
-            names: names of the marked and of the unmarked group.
-            significant: the significant words; `None` if words are not tested individually.
+        The signs of the `strengths`, which are numbers of this statistic, do not matter; see `signed`. `significant` is
+        `None` if words are not tested individually.
         """
         values = self.signed(strengths)
         return [
@@ -642,12 +601,7 @@ def strongest_words(words: Sequence[str], weights: Floats, language: Language) -
 
     `top_words` and `function_words` hold the content words and the function words (such as "the") with the largest
     weights for each group, the strongest first. `function_word_share` is the share of function words in the sum of all
-    absolute weights.
-
-    Args:
-        words: the vocabulary.
-        weights: (words,) weights, above 0 for words of the marked group, below 0 for words of the unmarked group.
-        language: language of the words.
+    absolute weights. A weight is above 0 for a word of the marked group, below 0 for the unmarked one.
     """
     function = np.array([language.is_function_word(word) for word in words], dtype=np.bool_)
     strength = np.abs(weights)
@@ -659,7 +613,6 @@ def strongest_words(words: Sequence[str], weights: Floats, language: Language) -
 
 
 def _strongest(words: Sequence[str], weights: Floats) -> dict[str, list[dict[str, Json]]]:
-    """Return the words with the largest weights for each group; see `strongest_words`."""
     return {
         side: [
             {"word": words[index], "weight": float(strength[index])}
@@ -671,7 +624,7 @@ def _strongest(words: Sequence[str], weights: Floats) -> dict[str, list[dict[str
 
 
 def order_by_strength(words: Sequence[str], strength: Floats) -> Ints:
-    """Return the indices of the words by decreasing strength, and in alphabetical order if strengths are equal."""
+    """Return the indices of the words by decreasing strength, then alphabetically."""
     return np.lexsort((np.asarray(words), -np.round(strength, DECIMALS))).astype(np.int64)
 
 
@@ -679,10 +632,10 @@ def order_by_strength(words: Sequence[str], strength: Floats) -> Ints:
 
 
 def language_details(probe: Probe) -> dict[str, Json]:
-    """Return the detail `languages`: the codes of the probe's languages; empty if the only language is English."""
+    """Return the detail `languages`, the codes of the probe's languages, unless the only one is English."""
     return {} if probe.language.codes == ENGLISH.codes else {"languages": list(probe.language.codes)}
 
 
 def language_of(details: Mapping[str, Json]) -> Language:
-    """Return the language of a measurement's texts; words that the probe adds to the language are not included."""
+    """Return the language of a measurement's texts, without words that the probe adds to it."""
     return language(*details.get("languages", ENGLISH.codes))

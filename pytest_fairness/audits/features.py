@@ -41,7 +41,7 @@ class Tokens(Sequence[tuple[str, ...]]):
 
     @classmethod
     def of(cls, texts: Iterable[Sequence[str]]) -> Tokens:
-        """Return the texts as word ids; a word's id is its place in the order of first occurrence."""
+        """Number the words by their first occurrence."""
         if isinstance(texts, Tokens):
             return texts
         known: dict[str, int] = {}
@@ -53,7 +53,6 @@ class Tokens(Sequence[tuple[str, ...]]):
 
     @classmethod
     def joined(cls, parts: Iterable[Tokens]) -> Tokens:
-        """Return the texts of all parts, one part after the other."""
         known: dict[str, int] = {}
         ids, lengths = array("i"), [np.zeros(0, np.int64)]
         for part in parts:
@@ -64,11 +63,9 @@ class Tokens(Sequence[tuple[str, ...]]):
 
     @property
     def lengths(self) -> Ints:
-        """Return the number of words of each text; shape (texts,)."""
         return np.diff(self._ends, prepend=0)
 
     def only(self, indices: Ints) -> Tokens:
-        """Return the texts with these indices."""
         lengths = self.lengths[indices]
         ends = np.cumsum(lengths)
         ids = np.empty(int(ends[-1]) if len(ends) else 0, dtype=np.int32)
@@ -81,15 +78,13 @@ class Tokens(Sequence[tuple[str, ...]]):
         return Tokens(self.vocabulary, ids, ends)
 
     def different(self) -> int:
-        """Return the number of different texts."""
         return len({hash(text.tobytes()) for text in self._texts()})
 
     def counts(self, minimum_texts: int = 1, most: int | None = None) -> tuple[list[str], csr_array]:
         """Return the sorted vocabulary, and the sparse (texts, words) counts.
 
-        Args:
-            minimum_texts: smallest number of texts that must contain a word; all other words are left out.
-            most: largest number of words; if there are more, the words in the largest numbers of texts are returned.
+        Words in fewer than `minimum_texts` texts are left out. If there are more than `most` words, those in the
+        largest numbers of texts are returned.
         """
         # Deferred, as scipy is not needed to load a probe.
         from scipy.sparse import csr_array
@@ -110,7 +105,7 @@ class Tokens(Sequence[tuple[str, ...]]):
         return words, csr_array((data, indices, joined), shape=(len(self), len(words)))
 
     def columns(self, minimum_texts: int = 1, most: int | None = None) -> WordIds:
-        """Return the ids of the words that texts contain, sorted by word; for the arguments, see `counts`."""
+        """Return the ids of the words of `counts`, sorted by word."""
         # A word occurs in at least one text if it occurs at all, which is counted faster.
         at_all = minimum_texts <= 1 and most is None
         holding = np.bincount(self._ids, minlength=len(self.vocabulary)) if at_all else self._texts_by_word
@@ -126,26 +121,14 @@ class Tokens(Sequence[tuple[str, ...]]):
         return columns[np.sort(np.argsort(-holding[columns], kind="stable")[:most])]
 
     def counts_of(self, start: int, end: int, columns: WordIds) -> csr_array:
-        """Return the sparse (texts, columns) counts of the texts from `start` to `end`.
-
-        Args:
-            start, end: indices of the first text, and of the text after the last one.
-            columns: word id of each column, each at most once.
-        """
+        """Return sparse (texts, columns) counts of the texts from `start` to before `end`; a column is a word id."""
         # Deferred, as scipy is not needed to load a probe.
         from scipy.sparse import csr_array
 
         return csr_array(self._counts_from(start, end)[:, columns])
 
     def uses(self, chosen: Bools) -> tuple[Ints, Ints]:
-        """Return how often the chosen texts and the other texts use each word, and how many of these texts contain it.
-
-        Args:
-            chosen: (texts,) whether the text is chosen.
-
-        Returns:
-            two (2, vocabulary) arrays, by word id: occurrences, and numbers of texts; the chosen texts come first.
-        """
+        """Return occurrences, and texts, of each word in the chosen and the other texts: two (2, vocabulary) arrays."""
         uses, holding = np.zeros((2, 2, len(self.vocabulary)), dtype=np.int64)
         for start in self._starts:
             counts, own = self._counts_from(start, start + AT_ONCE), chosen[start : start + AT_ONCE]
@@ -157,14 +140,12 @@ class Tokens(Sequence[tuple[str, ...]]):
 
     @cached_property
     def _texts_by_word(self) -> Ints:
-        """Return the number of texts that contain each word; shape (words,)."""
         holding = np.zeros(len(self.vocabulary), dtype=np.int64)
         for start in self._starts:
             holding += np.bincount(self._counts_from(start, start + AT_ONCE).indices, minlength=len(holding))
         return holding
 
     def __len__(self) -> int:
-        """Return the number of texts."""
         return len(self._ends)
 
     @overload
@@ -179,7 +160,6 @@ class Tokens(Sequence[tuple[str, ...]]):
         return tuple(map(self.vocabulary.__getitem__, self._ids[end - self.lengths[index] : end]))
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
-        """Yield the words of each text."""
         word = self.vocabulary.__getitem__
         return (tuple(map(word, text.tolist())) for text in self._texts())
 
@@ -191,11 +171,11 @@ class Tokens(Sequence[tuple[str, ...]]):
 
     @property
     def _starts(self) -> range:
-        """Return the index of the first text of each slice; the words of one slice are counted at a time."""
+        """Indices at which slices of texts start; the words of one slice are counted at a time."""
         return range(0, len(self), AT_ONCE)
 
     def _counts_from(self, start: int, end: int) -> csr_array:
-        """Return the (texts, words) counts of the texts from `start` to `end`; a column's index is the word's id."""
+        """Return the (texts, words) counts of the texts from `start` to before `end`; a column is a word id."""
         from scipy.sparse import csr_array
 
         ends = np.concatenate([self._ends[start - 1 : start] if start else [0], self._ends[start:end]])
@@ -231,19 +211,13 @@ Documents = Sequence[Sequence[str]]
 
 @dataclass(frozen=True)
 class Tfidf:
-    """TF-IDF weights of documents, normalised so that each document's vector has length 1.
-
-    Attributes:
-        terms: term of each column.
-        weights: (documents, terms) weights.
-    """
+    """TF-IDF weights of documents, (documents, terms), normalised so that each document's vector has length 1."""
 
     terms: Sequence[str]
     weights: csr_array
 
 
 def word_features(documents: Documents) -> Tfidf:
-    """Return the TF-IDF weights of the documents' words."""
     return _tfidf(documents, analyzer=_unchanged)
 
 
@@ -253,7 +227,7 @@ def ngrams(documents: Documents) -> Tfidf:
 
 
 def text_features(documents: Documents) -> two_samples.Features:
-    """Return feature vectors, shape (documents, dimensions); the similarity is the mean cosine of words and of n-grams.
+    """Return (documents, dimensions) vectors; the similarity is the mean cosine of words and of n-grams.
 
     A text with words has the similarity 1 to itself; texts that share neither words nor n-grams have the similarity 0.
     Only inner products of the vectors have a meaning; single dimensions have none.
@@ -296,13 +270,7 @@ class _Terms(NamedTuple):
 
 @dataclass(frozen=True)
 class _Counted:
-    """Terms of many documents, which are counted slice by slice to save memory.
-
-    Attributes:
-        documents: words of the documents.
-        columns: word id of each word that occurs, sorted by word.
-        terms: two entries: the words, and the character n-grams of words.
-    """
+    """Words and their n-grams in many documents, counted slice by slice to save memory; columns are sorted by word."""
 
     documents: Tokens
     columns: NDArray[np.int32]
@@ -310,7 +278,6 @@ class _Counted:
 
     @classmethod
     def of(cls, documents: Tokens) -> _Counted:
-        """Return the words and the n-grams of the documents."""
         from scipy.sparse import csr_array, dia_array
         from sklearn.feature_extraction.text import CountVectorizer
 
@@ -335,7 +302,7 @@ class _Counted:
         )
 
     def by_occurrence(self) -> _Counted:
-        """Return the same terms; words, and n-grams, are sorted by their first occurrence and added in this order."""
+        """Sort words, and n-grams, by their first occurrence, in which order they are added."""
         from sklearn.feature_extraction.text import CountVectorizer
 
         words = np.argsort(self.columns)
@@ -355,31 +322,23 @@ class _Counted:
         )
 
     def slices(self) -> Iterator[tuple[int, csr_array]]:
-        """Yield slices of `DOCUMENTS` documents: the index of the first document, and the (documents, words) counts."""
+        """Yield the first index and the (documents, words) counts of each slice of `DOCUMENTS` documents."""
         for start in range(0, len(self.documents), DOCUMENTS):
             counts = self.documents.counts_of(start, start + DOCUMENTS, self.columns)
             yield start, counts.astype(np.float32)
 
 
 def inverse_frequencies(holding: Floats, documents: int) -> Floats:
-    """Return scikit-learn's inverse document frequencies of terms; shape (terms,).
-
-    Args:
-        holding: (terms,) number of documents that contain the term.
-        documents: number of all documents.
-    """
+    """Return scikit-learn's inverse document frequencies of terms in `holding` of the documents."""
     frequencies: Floats = np.log((1 + documents) / (1 + holding)) + 1
     return frequencies
 
 
 def embedding_features(embeddings: Sequence[bytes | None]) -> two_samples.Features:
-    """Return feature vectors of length 1, shape (documents, dimensions), so that inner products are cosines.
+    """Return (documents, dimensions) vectors of length 1, so that inner products are cosines.
 
-    Documents without an embedding, or with an embedding of length 0, have the similarity 1 to each other, and the
-    similarity 0 to all other documents.
-
-    Args:
-        embeddings: embedding of each document as little-endian 32-bit numbers; `None` if the document has none.
+    Embeddings are little-endian 32-bit numbers. Documents without an embedding, or with an embedding of length 0, have
+    the similarity 1 to each other, and the similarity 0 to all other documents.
 
     Raises:
         FairnessError: the embeddings have different numbers of dimensions.
@@ -403,7 +362,6 @@ def embedding_features(embeddings: Sequence[bytes | None]) -> two_samples.Featur
 
 
 def _tfidf(documents: Sequence[Sequence[str]] | Sequence[str], **options: object) -> Tfidf:
-    """Return the TF-IDF weights of the documents' terms; `options` are arguments of `TfidfVectorizer`."""
     # Deferred, as scikit-learn takes a second to import and only measuring needs it.
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -423,12 +381,9 @@ def _inner_products(weights: csr_array) -> Floats:
 def _projection_matrix(terms: Sequence[str], salt: int) -> csr_array:
     """Return the (terms, columns) matrix of a random projection (Charikar, Chen and Farach-Colton 2004).
 
-    Each term is hashed to a column and a sign. Because of the random signs, the expected inner products of documents
-    stay the same. A term gets the same column and sign in every run, so that vectors of different runs are comparable.
-
-    Args:
-        terms: the terms.
-        salt: seed of the hash.
+    Each term is hashed, with a salt, to a column and a sign. Because of the random signs, the expected inner products
+    of documents stay the same. A term gets the same column and sign in every run, so that vectors of different runs are
+    comparable.
     """
     from scipy.sparse import csr_array
     from sklearn.utils import murmurhash3_32
@@ -439,5 +394,5 @@ def _projection_matrix(terms: Sequence[str], salt: int) -> csr_array:
 
 
 def _unchanged(document: Sequence[str]) -> Sequence[str]:
-    """Return the words of a document unchanged; `TfidfVectorizer` requires a function that returns the words."""
+    """Return the words, as `TfidfVectorizer` requires a function that does."""
     return document

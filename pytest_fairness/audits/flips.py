@@ -137,7 +137,7 @@ class FlipRate(RecordAudit[DecisionSettings]):
         return current, baseline
 
     def concerns(self, item: RecordItem[DecisionSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return the concerns of `UnitAudit.concerns`, and a concern if the records' own values affect the value."""
+        """Add a concern if the records' own values affect the value."""
         concerns = super().concerns(item, answers, measurement)
         if _is_one_sided(measurement.details):
             found = ", ".join(f"{count} {value}" for value, count in measurement.details["own_values"].items())
@@ -150,7 +150,6 @@ class FlipRate(RecordAudit[DecisionSettings]):
         return concerns
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: share of answers that change with a flip, minus the share that change on repetition."""
         return ShareDifference()
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
@@ -161,13 +160,12 @@ class FlipRate(RecordAudit[DecisionSettings]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> tuple[dict[str, Json], Sequence[str]]:
-        """Return details: each run's shares of changed answers, and records with more changes than in the baseline."""
+        """Return each run's shares of changed answers, and records with more changes than in the baseline."""
         return record_decisions.changed_columns_and_records(
             table, units, current, baseline, current[:, 0] - baseline[:, 0]
         )
 
     def explanation(self, item: RecordItem[DecisionSettings], measurement: Measurement) -> Explanation:
-        """Return the value with the shares of answers that change with a flip and on repetition."""
         details, evidence = measurement.details, measurement.evidence
         share, floor = evidence.effect_basis
         again = "; no prompt was repeated" if details["floor"] is None else f", {floor:.1%} when the prompt is repeated"
@@ -177,7 +175,6 @@ class FlipRate(RecordAudit[DecisionSettings]):
     def examples(
         self, item: RecordItem[DecisionSettings], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
-        """Return the answers about the unchanged and about a flipped record, for the records that change most."""
         records = [flip["record"] for flip in measurement.details["flips"]]
         return record_decisions.side_by_side(records, item.labels["attribute"], answers)
 
@@ -243,15 +240,6 @@ class RecordChange:
 def record_change(
     answered: RecordAnswers, positive: str, attribute: str, values: Sequence[str], repeats: Repeats
 ) -> RecordChange:
-    """Return the changes of the answers about one record.
-
-    Args:
-        answered: answers about the record.
-        positive: text of the positive answer.
-        attribute: name of the flipped attribute.
-        values: all values of the attribute.
-        repeats: the prompts that were repeated.
-    """
     own = _usable(answered.own)
     flipped = {
         value: _usable(answered.flipped.get(value, {})) for value in values if value != answered.labels[attribute]
@@ -303,14 +291,10 @@ def _shares_of_changes(records: Sequence[RecordChange], repeats: Repeats) -> tup
 
 
 def shares(records: Sequence[RecordChange], repeats: Repeats) -> dict[str, Json]:
-    """Return the mean share of a record's answers that change if the record is flipped, with Wilson's interval.
+    """Return the mean share of a complete record's answers that change if it is flipped, with Wilson's interval.
 
     The detail `floor` is the mean share of answers that change if a prompt is repeated; `None` if no prompt is
     repeated. The result is empty without records.
-
-    Args:
-        records: records without missing answers.
-        repeats: the prompts that were repeated.
     """
     if not records:
         return {}
@@ -324,15 +308,10 @@ def shares(records: Sequence[RecordChange], repeats: Repeats) -> dict[str, Json]
 
 
 def directions(records: Sequence[RecordChange], attribute: str, values: Sequence[str]) -> dict[str, Json]:
-    """Return, for each pair of values, how many records get more positive answers with each value, and McNemar's test.
+    """Return, for each pair of values, how many complete records favour each value, and McNemar's test.
 
     The p-values are adjusted for all pairs by Holm's method. The entries of the pair with the smallest p-value are
     repeated at the top level of the result. The result is empty if no pair of values has answers.
-
-    Args:
-        records: records without missing answers.
-        attribute: name of the flipped attribute.
-        values: all values of the attribute.
     """
     tested: list[tuple[float, float, dict[str, Json]]] = []
     for first, second in combinations(values, 2):
@@ -359,10 +338,9 @@ def directions(records: Sequence[RecordChange], attribute: str, values: Sequence
 def change_with_other_fields(
     probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]
 ) -> dict[str, Json]:
-    """Return two shares of changed answers: for records whose flip changes other fields too, and for all other records.
+    """Return shares of changed answers, of records whose flip changes other fields ("Husband" to "Wife") and of others.
 
-    For example, a flip of the sex may also change "Husband" to "Wife". The result is empty if flips change no other
-    fields, or if the probe reads its answers from a file (key `responses`).
+    The result is empty if flips change no other fields, or if answers are read from a file (key `responses`).
     """
     if not flip.dependents or probe.responses is not None:
         return {}
@@ -388,7 +366,7 @@ def _differing_fields(fields: Mapping[str, str], other: Mapping[str, str]) -> di
 
 
 def changed_answers(probe: CounterfactualProbe, flip: Flip, records: Sequence[RecordChange]) -> list[dict[str, Json]]:
-    """Return at most `SHOWN_FLIPS` records whose answers changed, the largest change first, for reports."""
+    """Return at most `SHOWN_FLIPS` records whose answers changed, the largest change first."""
     fields_of = {record.id: record.fields for record in probe.records}
     details = []
     for record in sorted(records, key=lambda record: (-record.changed, record.labels["record"])):
@@ -409,7 +387,6 @@ def changed_answers(probe: CounterfactualProbe, flip: Flip, records: Sequence[Re
 
 
 def flip_example(flip: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a changed record as an example for reports; `flip` is one of the entries of `changed_answers`."""
     edits = ", ".join(f"{name} {before} to {after}" for name, (before, after) in flip["fields"].items())
     return {"group": f"record {flip['record']}, {edits}", "text": " / ".join(flip["texts"])}
 
@@ -446,19 +423,14 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
     forms = (OWN, AGAIN, FLIPPED)
 
     def uses(self, item: RecordItem[DecisionSettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the item needs the answers with these labels; see `RecordAudit.uses`.
-
-        Answers to repeated prompts are used if they cost no further request: if `flip_rate` needs them.
-        """
+        """Return whether the item needs these answers: to repeated prompts, only if `flip_rate` asks for them."""
         asked = item.probe.responses is None and "flip_rate" not in item.probe.audits
         return not (asked and labels["form"] == AGAIN) and super().uses(item, labels)
 
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
-        """Return 1 for the positive answer and 0 for any other answer."""
         return float(answer.content == probe.positive)
 
     def table_of(self, item: RecordItem[DecisionSettings], answers: Answers, table: UnitTable) -> UnitTable:
-        """Return the table of shares of positive answers; see `ShownValueAudit.table_of`."""
         complete = int(table.complete.sum())
         trials = 1 + max((answer.trial for answer in answers), default=0)
         return replace(
@@ -470,15 +442,10 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: the difference between the two shares that differ most; see `ShownValueAudit`."""
         return SignedShareGap(columns)
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return the details of `ShownValueAudit`, the shares of positive answers, and the numbers `n10` and `n01`.
-
-        `n10` and `n01` count the records that get more positive answers with the first or with the second of the two
-        compared attribute values.
-        """
+        """Add the shares of positive answers, and how many records favour each compared value (`n10`, `n01`)."""
         rows = table.rows[table.complete]
         first, second = self.compared_columns(rows.mean(axis=0))
         return {
@@ -495,7 +462,6 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
         }
 
     def explanation(self, item: RecordItem[DecisionSettings], measurement: Measurement) -> Explanation:
-        """Return the value with the two shares."""
         names, details = item.probe.flips[item.labels["attribute"]].values, measurement.details
         shares = dict(zip(names, measurement.evidence.effect_basis, strict=True))
         first, second = details["values"]

@@ -43,9 +43,7 @@ def d_from_error(difference: float, standard_error: float, first: int, second: i
 def share_of_variance(square_distance: float, variance: float) -> float:
     """Return η²: the share of the variance that two groups of equal size explain.
 
-    Args:
-        square_distance: squared distance between the groups' means; a negative value counts as 0.
-        variance: variance within the groups.
+    It follows from the squared distance of their means (below 0 counts as 0) and the variance within them.
     """
     square = ratio_or_infinity(max(0.0, square_distance), variance)
     return 1.0 if math.isinf(square) else square / (square + 4)
@@ -88,11 +86,10 @@ class EffectSize:
     detectable: Callable[[Measurement], float | None] | None = None
 
     def to_json(self) -> Mapping[str, Json]:
-        """Return the description for the report document."""
         return {"name": self.name, "formula": self.formula, "cutoffs": list(self.cutoffs), "source": self.source}
 
     def size(self, effect: float) -> Size:
-        """Return the size of an effect in words; an effect below all cut-offs is also called small."""
+        """Return the size in words; an effect below all cut-offs is also called small."""
         _, moderate, large = self.cutoffs
         return Size.LARGE if abs(effect) >= large else Size.MODERATE if abs(effect) >= moderate else Size.SMALL
 
@@ -100,8 +97,7 @@ class EffectSize:
 def cohens_h(formula: str) -> EffectSize:
     """Return the effect size Cohen's h, which compares the lowest and the highest of several shares.
 
-    Args:
-        formula: which shares are compared, in words; they are `Evidence.effect_basis` of the measurement.
+    The formula says in words which shares are compared: they are `Evidence.effect_basis` of the measurement.
     """
 
     def of(value: float, measurement: Measurement) -> float:
@@ -115,11 +111,7 @@ def cohens_h(formula: str) -> EffectSize:
 def cohens_d(
     formula: str = "(range of the means) / (standard deviation over entities within an attribute value)",
 ) -> EffectSize:
-    """Return the effect size Cohen's d: the range of the groups' means, divided by the groups' standard deviation.
-
-    Args:
-        formula: how the effect size is computed, in words.
-    """
+    """Return the effect size Cohen's d: the range of the groups' means, divided by the groups' standard deviation."""
     return EffectSize(
         name="Cohen’s d",
         formula=formula,
@@ -130,14 +122,7 @@ def cohens_d(
 
 
 def cohens_f(formula: str, *, no_effect: float = 0.0) -> EffectSize:
-    """Return the effect size Cohen's f: the deviation of the groups' means, divided by the groups' standard deviation.
-
-    The deviation is the distance of the audit's value from `no_effect`.
-
-    Args:
-        formula: how the effect size is computed, in words.
-        no_effect: the audit's value if there is no effect.
-    """
+    """Return Cohen's f: the distance of the value from `no_effect`, divided by the groups' standard deviation."""
     return EffectSize(
         name="Cohen’s f",
         formula=formula,
@@ -156,10 +141,7 @@ def _in_standard_deviations(difference: float, measurement: Measurement) -> floa
 def cohens_g(formula: str, *, scale: float, no_effect: float) -> EffectSize:
     """Return the effect size Cohen's g: a share minus one half.
 
-    Args:
-        formula: which share is compared with one half, in words.
-        scale: difference between the audit's values for the shares 1 and 0.
-        no_effect: value of the audit at a share of one half.
+    `scale` is the difference between the audit's values for the shares 1 and 0, `no_effect` the value at one half.
     """
     return EffectSize(
         name="Cohen’s g",
@@ -172,11 +154,9 @@ def cohens_g(formula: str, *, scale: float, no_effect: float) -> EffectSize:
 
 
 def cohens_d_of_error(formula: str, of: Callable[[float, Measurement], float | None] | None = None) -> EffectSize:
-    """Return the effect size Cohen's d, computed from the standard error of a difference between two groups.
+    """Return Cohen's d, computed from the standard error of a difference between two groups.
 
-    Args:
-        formula: how the effect size is computed, in words.
-        of: function that computes the effect size; by default, it compares the measurement's two groups.
+    By default, `of` compares the measurement's two groups.
     """
     return EffectSize(
         name="Cohen’s d",
@@ -203,7 +183,7 @@ BITS = EffectSize(
 
 
 def _detectable_h(measurement: Measurement) -> float | None:
-    """Return the smallest Cohen's h that the audit can find, for a word that only one group's texts contain."""
+    """Return the smallest h that the audit can find, for a word that only one group's texts contain."""
     share = measurement.evidence.smallest_share
     return cohens_h_of_shares(share, 0.0) if share is not None and math.isfinite(share) else None
 
@@ -412,15 +392,13 @@ Numbers = TypeVar("Numbers", float, "NDArray[np.float64]")
 
 
 class Direction(StrEnum):
-    """Direction in which an audit's values are better: lower, higher, near zero or near fifty."""
-
     LOWER = "lower"
     HIGHER = "higher"
     ZERO = "zero"
     FIFTY = "fifty"
 
     def loss(self, value: Numbers) -> Numbers:
-        """Return the loss of a value, or of each value of an array: a number that is larger for a worse value."""
+        """Return the loss of a value, or of each value of an array; it is larger for a worse value."""
         match self:
             case Direction.LOWER:
                 return value
@@ -447,15 +425,14 @@ class AuditInfo:
         unit: unit of the value; empty for a share or a score.
         tolerance: largest acceptable change from the baseline, unless the probe sets another; NaN if the probe must set
             it.
-        tolerance_of_value: whether the tolerance has the unit of the value, so that a chart of values can show the
-            tolerance.
+        tolerance_of_value: whether the tolerance has the unit of the value, so that a chart of values can show it.
         value_range: smallest and largest possible value; a baseline with a value outside this range is invalid.
         limit_range: smallest and largest limit that a probe may set; by default `value_range`.
         best_is_decidable: whether a system can keep the best possible limit in every run, as with a share of mistakes,
             which is 0 for a perfect system. If not, the value differs from the best one by chance.
         worst: worst possible value of an audit of shares or bounded scores: if a share of a group's answers is unread,
             these answers can move the value by this share of the way to `worst`. `None` for texts, lists and numbers
-            without bounds; see `audits.unread`.
+            without bounds; see `audits.rules`.
         best: value that means no bias; smaller values count as this value. `None` if there is no such value.
         charts: name of the drawing (see `DRAWINGS`) of a detail of the measurement, by the detail's name. A detail
             whose name is that of a drawing, or that maps names to mean values, needs no entry.
@@ -484,7 +461,6 @@ class AuditInfo:
 
     @property
     def limits(self) -> Range:
-        """Return the smallest and the largest limit that a probe may set."""
         return self.limit_range or self.value_range
 
     @property
@@ -523,7 +499,6 @@ class AuditInfo:
         return self.better.loss(bounded)
 
     def to_json(self) -> Mapping[str, Json]:
-        """Return the description for the report document."""
         return self._json
 
     @cached_property
@@ -543,50 +518,41 @@ _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*(?: [^\W_]+(?:['’-][^\W_]+)*){0
 
 
 def details_of(result: ItemResult) -> dict[str, Json]:
-    """Return the details of a result's measurement and comparison in one dictionary."""
+    """Return the details of a result's measurement and comparison together."""
     return {
         name: value for each in (result.measurement, result.comparison) if each for name, value in each.details.items()
     }
 
 
 def axis_of(result: ItemResult) -> str:
-    """Return a phrase with the attributes by which the item's groups differ, such as `race and gender`.
-
-    Return `who is spoken of` if the item's labels name no attribute.
-    """
+    """Return the attributes of an item as a phrase: `race and gender`, or `who is spoken of` without any."""
     attribute = result.labels.get("attribute") or next(iter(result.labels), None)
     return shortened(attribute).replace("+", " and ").replace("_", " ") if attribute else "who is spoken of"
 
 
 def subject_of(result: ItemResult) -> str:
-    """Return the values of an item's labels, such as `Black, woman`; without labels, the item's id."""
+    """Return the values of an item's labels, `Black, woman`, or its id without labels."""
     return ", ".join(map(shortened, result.labels.values())) or shortened(result.id)
 
 
 def shortened(name: str) -> str:
-    """Return a name, cut with “…” after `LONGEST_NAME` characters."""
+    """Cut a name with “…” after `LONGEST_NAME` characters."""
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
 
 
 def plain_words(entries: Iterable[Json]) -> list[str]:
-    """Return the first `MOST_WORDS` distinct entries that are words or short phrases.
-
-    Other entries are left out, because the output of a model may contain any text.
-    """
+    """Return the first `MOST_WORDS` distinct words or short phrases: a model may have written anything else."""
     words = [word for word in entries if isinstance(word, str) and len(word) <= LONGEST_WORD and _WORD.fullmatch(word)]
     return list(dict.fromkeys(words))[:MOST_WORDS]
 
 
 def listed(words: Sequence[str]) -> str:
-    """Return the first 2 × `MOST_WORDS` words joined by commas and “and”: `hair, oil and skin`."""
+    """Join the first 2 × `MOST_WORDS` words: `hair, oil and skin`."""
     shown = words[: 2 * MOST_WORDS]
     return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
 
 
 def strongest(weights: Mapping[str, float], share: float = 0.25) -> dict[str, float]:
-    """Return the entries whose absolute weight is at least `share` of the largest absolute weight.
-
-    Entries with smaller weights may be due to chance.
-    """
+    """Return the entries with at least `share` of the largest absolute weight; smaller ones may be due to chance."""
     largest = max(map(abs, weights.values()), default=0.0)
     return {name: weight for name, weight in weights.items() if abs(weight) >= share * largest}

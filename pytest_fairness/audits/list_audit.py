@@ -47,7 +47,7 @@ ListItem = AuditItem[RecommendationProbe, SettingsT]
 
 
 def with_equal_trials(current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
-    """Return the answers of both runs, cut to the same number of trials for each attribute."""
+    """Cut the answers of both runs to the same number of trials for each attribute."""
     # Sorted, so that the dictionary keeps the last trial of each attribute.
     of_current, of_baseline = (
         dict(sorted({(answer.labels["attribute"], answer.trial) for answer in run})) for run in (current, baseline)
@@ -85,7 +85,6 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         """
 
     def table(self, item: ListItem[SettingsT], answers: Answers) -> Matrix:
-        """Return one run's table of the attribute values that have enough lists, with completed rows."""
         matrix = self.matrix(item, answers)
         return matrix.compared(_compared_columns(item, matrix))
 
@@ -101,7 +100,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         return both[0].compared(shared), both[1].compared(shared)
 
     def concerns(self, item: ListItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return the concerns of `UnitAudit.concerns`, and a note on values with too few lists to be compared."""
+        """Add a note on values with too few lists to be compared."""
         too_few = measurement.details.get("too_few", {})
         names = ", ".join(f"{name} ({part['entities']} {self.counted})" for name, part in too_few.items())
         note = f"not compared, because too few {self.counted} have a list: {names}"
@@ -111,7 +110,6 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         ]
 
     def intersection(self, item: ListItem[SettingsT], table: UnitTable) -> Intersection | None:
-        """Return the attributes that the item combines; `None` for a single one. See `UnitAudit.intersection`."""
         attribute = item.probe.attributes.get(item.labels.get("attribute", ""))
         if attribute is None or len(attribute.parts) < 2:
             return None
@@ -120,14 +118,10 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         return Intersection(attribute.parts, tuple(cell for value, cell in cells if value.label in table.columns))
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of a test of equal means: the smallest of all pairs of attribute values.
-
-        Each pair is tested by sign flips of the entities' differences; see `resampling.sign_flips`.
-        """
+        """Return the smallest p-value of all pairs of attribute values, by `resampling.sign_flips` of entities."""
         return min(pair.p_value for pair in self.pairs(table, random))
 
     def pairs(self, table: UnitTable, random: np.random.Generator) -> tuple[Pair, ...]:
-        """Return the comparison of each two attribute values; see `pair_tests`."""
         return list_tables.pair_tests(table, random)
 
     def effect_basis(self, table: UnitTable) -> Sequence[float]:
@@ -136,10 +130,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         return [float(column[~np.isnan(column)].std(ddof=1)) for column in columns]
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return details: each attribute value's mean and interval, the most disadvantaged value, and the table.
-
-        If entities have domains, the details also hold the audit's value for each domain.
-        """
+        """Return means and intervals, the most disadvantaged value, the table and the audit's value for each domain."""
         numbers = list_tables.numbers_of(table)
         others = list_tables.against_others(table, self.harmed, random)
         return {
@@ -169,7 +160,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> tuple[dict[str, Json], Sequence[str]]:
-        """Return details: each attribute value's mean in both runs, and the entities that changed most."""
+        """Return each attribute value's mean in both runs, and the entities that changed most."""
         values = list_tables.changed_values(table.columns, current, baseline)
         entities = list_tables.changed_entities(units, current, baseline)
         first, now, then = values[0]
@@ -185,7 +176,6 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         )
 
     def explanation(self, item: ListItem[SettingsT], measurement: Measurement) -> Explanation:
-        """Return the mean of each attribute value, and the most disadvantaged value if there is one."""
         worst, floor = measurement.details.get("worst"), measurement.details.get("noise_floor")
         means = {value: part["mean"] for value, part in measurement.details[self.quantity].items()}
         (low, least), (high, most) = (choose((mean, value) for value, mean in means.items()) for choose in (min, max))
@@ -203,7 +193,6 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         return Explanation.of(phrase, [f"{worst['value']} (p = {worst['p_value']:.2g})"] if worst else (), means)
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that names the most disadvantaged attribute value; see `Audit.finding`."""
         axis, details = axis_of(result), details_of(result)
         description = f"Lists depend on {axis}."
         if worst := details.get("worst"):
@@ -237,21 +226,15 @@ def _compared_columns(item: ListItem[SettingsT], matrix: Matrix) -> list[int]:
 
 
 class ValueGapAudit(EntityAudit[SettingsT]):
-    """Base class of audits that compare the values of an attribute; there is one item for each attribute.
-
-    The audit's value is the largest minus the smallest of the attribute values' means.
-    """
+    """Base class of audits with an item for each attribute: the largest minus the smallest of its values' means."""
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: the range of the attribute values' means."""
         return LargestGap(columns)
 
     def attributes(self, probe: RecommendationProbe, settings: SettingsT) -> Sequence[str]:
-        """Return the names of the attributes for which there is an item."""
         return tuple(probe.attributes)
 
     def items(self, probe: RecommendationProbe, settings: SettingsT) -> list[ListItem[SettingsT]]:
-        """Return one item for each attribute."""
         return [
             AuditItem(probe, self.info.name, attribute, {"attribute": attribute}, settings)
             for attribute in self.attributes(probe, settings)
@@ -262,10 +245,7 @@ class ValueGapAudit(EntityAudit[SettingsT]):
         return not labels.get("perturbation") and labels["attribute"] in (NEUTRAL, item.labels["attribute"])
 
     def examples(self, item: ListItem[SettingsT], measurement: Measurement, answers: Answers) -> list[list[Example]]:
-        """Return pairs of lists for the same entity: a list for the most disadvantaged value, and a neutral list.
-
-        The most affected entity comes first.
-        """
+        """Return an entity's lists for the most disadvantaged value and neutral, the most affected entity first."""
         worst, by_entity = measurement.details.get("worst"), measurement.details["by_entity"]
         if worst is None:
             return []
@@ -284,7 +264,7 @@ class ValueGapAudit(EntityAudit[SettingsT]):
 
 
 def _sort_key(answer: Answer) -> tuple[int, int, list[tuple[str, str]]]:
-    """Return the key that sorts answers to one question by trial; in a trial, the original request comes first."""
+    """Sort answers to a question by trial; in a trial, the original request comes first."""
     return answer.trial, len(answer.labels), sorted(answer.labels.items())
 
 
@@ -334,18 +314,10 @@ def similarity_to_neutral(
     values: Sequence[str],
     perturbation: str = "",
 ) -> Matrix:
-    """Return the table of similarities between each attribute value's lists and the neutral lists, by entity and value.
+    """Return the similarities between each attribute value's lists and the neutral lists, by entity and value.
 
     Each list is compared with each neutral list of the same entity and perturbation; similarities are averaged. The
     details contain the noise floor: the mean similarity between two neutral lists.
-
-    Args:
-        probe: probe of the answers.
-        settings: settings of the similarity.
-        answers: answers for the attribute and neutral answers.
-        attribute: name of the attribute.
-        values: values of the attribute.
-        perturbation: name of the perturbation; empty for unperturbed questions.
     """
     trials = trials_of(answers, attribute, perturbation)
     groups = (*values, NEUTRAL)
@@ -390,7 +362,7 @@ def similarity_to_neutral(
 
 
 def trials_of(answers: Iterable[Answer], attribute: str, perturbation: str = "") -> int:
-    """Return the number of trials of the attribute's lists; 1 if there are no lists."""
+    """Return the number of trials of the attribute's lists; 1 without lists."""
     asked = (attribute, perturbation)
     return 1 + max(
         (each.trial for each in answers if (each.labels["attribute"], each.labels.get("perturbation", "")) == asked),
@@ -440,15 +412,9 @@ def pair_similarities(
 
 
 def noise_floor(similarities: Mapping[str, float]) -> dict[str, Json] | None:
-    """Return the noise floor: the mean similarity between two neutral lists of the same entity.
+    """Return the mean similarity between two neutral lists of an entity, and the number of entities, if there are any.
 
     The similarity between lists for a value and neutral lists is hardly ever larger than the noise floor.
-
-    Args:
-        similarities: mean similarity between two neutral lists, by entity.
-
-    Returns:
-        the mean and the number of entities; `None` if no entity has several neutral lists.
     """
     if not similarities:
         return None
@@ -473,7 +439,7 @@ def neutral_similarities(
 
 
 def indirect_lists(lists: Sequence[RecommendedList], values: Sequence[str]) -> dict[str, int]:
-    """Return, by attribute value, the number of lists that answer the indirect wording; empty if all are 0."""
+    """Return the number of lists that answer the indirect wording, by attribute value; empty if all are 0."""
     counts = dict.fromkeys(values, 0)
     for each in lists:
         if each.indirect and each.value in counts:

@@ -40,8 +40,6 @@ OF_TWO_VALUES: Mapping[str, tuple[float, float]] = {"snsr": (0.0, 1.0), "snsv": 
 
 
 class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
-    """Base class of audits that compare the attribute values' mean similarities to the neutral lists."""
-
     settings_model = SimilaritySettings
     version = 4
     quantity = "similarity"
@@ -73,7 +71,7 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
         return items
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return details: the values of `snsr`, `snsv` and `pafs`, the mean similarity, and those of every audit."""
+        """Return the values of `snsr`, `snsv` and `pafs`, the mean similarity, and the details of every audit."""
         means = table.means()
         published = {"snsr": value_range(means), "snsv": value_sd(means), "pafs": evenness(means)}
         return {
@@ -83,7 +81,6 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
         }
 
     def matrix(self, item: ListItem[SettingsT], answers: Answers) -> Matrix:
-        """Return the similarity to the neutral lists by entity and value."""
         attribute = item.labels["attribute"]
         return list_audit.similarity_to_neutral(
             item.probe, item.settings, answers, attribute, list_audit.values_of(item.probe, attribute)
@@ -91,10 +88,7 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
 
 
 class Snsr(_Sensitivity[SimilaritySettings]):
-    """Range, over attribute values, of the mean similarity to the neutral lists.
-
-    The value is 0..1 with the setting `variant: normalized`.
-    """
+    """Range, over attribute values, of the mean similarity to the neutral lists; 0..1 with `variant: normalized`."""
 
     info = AuditInfo(
         name="snsr",
@@ -114,10 +108,7 @@ class Snsr(_Sensitivity[SimilaritySettings]):
 
 
 class Snsv(_Sensitivity[SimilaritySettings]):
-    """Standard deviation, over attribute values, of the mean similarity to the neutral lists.
-
-    The value is 0..0.5 with the setting `variant: normalized`.
-    """
+    """Population SD, over values, of the mean similarity to the neutral lists; 0..0.5 with `variant: normalized`."""
 
     info = AuditInfo(
         name="snsv",
@@ -136,7 +127,6 @@ class Snsv(_Sensitivity[SimilaritySettings]):
     )
 
     def statistic(self, columns: int) -> StandardDeviation:
-        """Return the statistic: the population standard deviation of the attribute values' means."""
         return StandardDeviation()
 
 
@@ -173,20 +163,18 @@ class Pafs(_Sensitivity[PafsSettings]):
     settings_model = PafsSettings
 
     def attributes(self, probe: RecommendationProbe, settings: PafsSettings) -> Sequence[str]:
-        """Return the attribute that the settings name, or all attributes."""
         if settings.attribute is None:
             return super().attributes(probe, settings)
         return known_attributes(probe, self.info.name, [settings.attribute])
 
     def statistic(self, columns: int) -> Evenness:
-        """Return the statistic: 1 minus the mean absolute deviation of the attribute values' means."""
         return Evenness()
 
 
 def _audits_of_one_number(
     probe: RecommendationProbe, attribute: str, audit: str, settings: SimilaritySettings
 ) -> Sequence[str]:
-    """Return the audits of the probe that measure the same number of an attribute as `audit`, which is one of them."""
+    """Return the probe's audits that measure the same number of an attribute as `audit`, which is one of them."""
     if len(probe.attributes[attribute].values) != 2 or settings.skip is not None:
         return [audit]
 
@@ -202,7 +190,7 @@ def _audits_of_one_number(
 
 
 def _strictest(audits: Mapping[str, AuditSettings], alike: Sequence[str]) -> dict[str, float]:
-    """Return the strictest limit and tolerance that these audits of one number set, for the first of the audits."""
+    """Return the strictest limit and tolerance of these audits of one number, in the terms of the first one."""
     equal, slope = OF_TWO_VALUES[alike[0]]
     limits, tolerances = [], []
     for name in alike:
@@ -218,10 +206,10 @@ def _strictest(audits: Mapping[str, AuditSettings], alike: Sequence[str]) -> dic
 
 
 def known_attributes(probe: RecommendationProbe, audit: str, attributes: Sequence[str]) -> Sequence[str]:
-    """Return `attributes` unchanged if the probe has all of them.
+    """Return the attributes.
 
     Raises:
-        ProbeError: the probe lacks one of the attributes.
+        ProbeError: the probe lacks one of them.
     """
     for attribute in attributes:
         if attribute not in probe.attributes:
@@ -269,7 +257,6 @@ class Quality(ValueGapAudit[QualitySettings]):
     phrase = "NDCG differs by {value:.3g} ({least} {low:.2f}, {most} {high:.2f})"
 
     def matrix(self, item: ListItem[QualitySettings], answers: Answers) -> Matrix:
-        """Return the mean NDCG by entity and attribute value."""
         if item.probe.relevant is None:
             raise NotMeasurable(
                 "`quality` needs the relevant items: set the probe's key `relevant` to a file that lists them",
@@ -372,7 +359,6 @@ class Shortfall(ValueGapAudit[AuditSettings]):
     phrase = "shares of missing list entries differ by {value:.3g} ({high:.0%} for {most}, {low:.0%} for {least})"
 
     def effect_basis(self, table: UnitTable) -> Sequence[float]:
-        """Return the mean share of missing items of each value."""
         return [float(mean) for mean in table.means()]
 
     def check_table(self, table: UnitTable) -> None:
@@ -387,7 +373,6 @@ class Shortfall(ValueGapAudit[AuditSettings]):
             )
 
     def matrix(self, item: ListItem[AuditSettings], answers: Answers) -> Matrix:
-        """Return the share of missing items by entity and attribute value."""
         attribute = item.labels["attribute"]
         values = list_audit.values_of(item.probe, attribute)
         groups = (*values, NEUTRAL)
@@ -441,7 +426,7 @@ class Shortfall(ValueGapAudit[AuditSettings]):
 
 
 def _count_indirect_lists(probe: RecommendationProbe, answers: Answers, values: Sequence[str]) -> dict[str, int]:
-    """Return, by attribute value, the number of lists that answer the indirect wording; empty if all are 0."""
+    """Return the number of lists that answer the indirect wording, by attribute value; empty if all are 0."""
     reworded = {answer.labels["entity"] for answer in answers if answer.labels.get("form")}
     counts = Counter[str]()
     for lists in Lists.parts(probe, (answer for answer in answers if answer.labels["entity"] in reworded)):

@@ -67,17 +67,14 @@ class Robustness(EntityAudit[SimilaritySettings]):
     quantity = "similarity"
 
     def items(self, probe: RecommendationProbe, settings: SimilaritySettings) -> list[ListItem[SimilaritySettings]]:
-        """Return one item for each perturbation."""
         return [
             AuditItem(probe, self.info.name, name, {"perturbation": name}, settings) for name in probe.perturbations
         ]
 
     def uses(self, item: ListItem[SimilaritySettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels belong to an unperturbed list, or to a list of the item's perturbation."""
         return labels.get("perturbation", "") in ("", item.labels["perturbation"])
 
     def matrix(self, item: ListItem[SimilaritySettings], answers: Answers) -> Matrix:
-        """Return each entity's similarity between lists for perturbed and original questions, in one column."""
         name = item.labels["perturbation"]
         neutral = getattr(item.probe.perturbations[name], "where", "text") != "attribute"
         most_clean = _original_trials(item.probe, answers, name)
@@ -121,7 +118,6 @@ class Robustness(EntityAudit[SimilaritySettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: the mean similarity."""
         return Mean(higher_is_better=True)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
@@ -129,7 +125,6 @@ class Robustness(EntityAudit[SimilaritySettings]):
         return None
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that the perturbation changes the lists; see `Audit.finding`."""
         return Finding(
             f"The same question in another wording ({subject_of(result)}) gets other lists.",
             "Ignore typing errors, dialect and the language of a question: answer as if it were written without error.",
@@ -148,7 +143,6 @@ class Robustness(EntityAudit[SimilaritySettings]):
         return replace(measurement, details={**measurement.details, "attributes": attributes, "edits": edits})
 
     def explanation(self, item: ListItem[SimilaritySettings], measurement: Measurement) -> Explanation:
-        """Return the similarity and the noise floor as a phrase."""
         floor = measurement.details["noise_floor"]
         noise = "" if floor is None else f", noise floor {floor['mean']:.2f} (two neutral lists)"
         compared = f"{item.settings.similarity} similarity of perturbed and original lists"
@@ -156,7 +150,7 @@ class Robustness(EntityAudit[SimilaritySettings]):
 
 
 def _pairs_of_lists(clean: Sequence[RecommendedList], perturbed: Sequence[RecommendedList]) -> Pairs:
-    """Return all pairs of a list for a perturbed question and a list for its original question, by entity."""
+    """Return all pairs of a list for a perturbed question and a list for its original question."""
     questions: dict[tuple[str, str, str], list[RecommendedList]] = {}
     for each in clean:
         if each.usable:
@@ -171,8 +165,8 @@ def _pairs_of_lists(clean: Sequence[RecommendedList], perturbed: Sequence[Recomm
 def _original_trials(probe: RecommendationProbe, answers: Answers, perturbation: str) -> float:
     """Return how many trials of an original question are compared with the perturbed questions.
 
-    The audit `uncertainty` may need further trials, which are not compared. For a file of recorded lists, return
-    infinity: all trials are compared.
+    The audit `uncertainty` may need further trials, which are not compared. Of a file, all trials are compared
+    (infinity).
     """
     if probe.responses is not None:
         return math.inf
@@ -190,11 +184,6 @@ def perturbed_snsr(item: ListItem[SimilaritySettings], answers: Answers, attribu
     Only entities with all lists for both original and perturbed questions are used. Return `None` if there are too few
     such entities, or if the attribute has a single value. The p-value of the difference is from a test that swaps
     original and perturbed lists within entities; its interval is a percentile bootstrap over entities.
-
-    Args:
-        item: item of the audit `robustness`; the label `perturbation` of the item names the perturbation.
-        answers: answers of the item.
-        attribute: name of the attribute.
     """
     values = tuple(value.label for value in item.probe.attributes[attribute].values)
     clean, perturbed = (
@@ -289,17 +278,9 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         ]
 
     def uses(self, item: ListItem[UncertaintySettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels belong to a list that the item needs: unperturbed, and for the item's attribute.
-
-        If the item has no attribute, the list must be neutral.
-        """
         return not labels.get("perturbation") and labels["attribute"] == item.labels.get("attribute", NEUTRAL)
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that lists vary; see `Audit.finding`.
-
-        The finding of an item for an attribute names the attribute value whose lists vary most.
-        """
         if result.labels:
             return super().finding(result)
         return Finding(
@@ -370,17 +351,15 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: the mean of the only column, or the range of the means of several columns."""
         return Mean() if columns == 1 else LargestGap(columns)
 
     def comparable(
         self, item: ListItem[UncertaintySettings], current: Answers, baseline: Answers
     ) -> tuple[Answers, Answers]:
-        """Return the answers of both runs, cut to the same number of trials: more lists have more different items."""
+        """Cut both runs to the same number of trials: more lists have more different items."""
         return list_audit.with_equal_trials(current, baseline)
 
     def p_value(self, table: UnitTable, random: np.random.Generator) -> float | None:
-        """Return the p-value of a test of equal entropies for all attribute values; `None` for neutral lists."""
         return super().p_value(table, random) if len(table.columns) > 1 else None
 
     def explanation(self, item: ListItem[UncertaintySettings], measurement: Measurement) -> Explanation:
@@ -400,7 +379,7 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
 
 
 def _mean_ndcg(probe: RecommendationProbe, lists: Lists, compared: Sequence[RecommendedList]) -> dict[str, float]:
-    """Return the mean NDCG of each entity's lists, for entities whose relevant items are known."""
+    """Return the mean NDCG of the lists of each entity whose relevant items are known."""
     relevant = relevant_items(probe, lists)
     quality = ranked_lists.quality(
         [each.items for each in compared], [relevant[each.entity] for each in compared], probe.k

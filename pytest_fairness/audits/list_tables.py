@@ -31,7 +31,7 @@ from pytest_fairness.stats.unit_tables import SIGNS, UnitStatistic
 
 @dataclass(frozen=True)
 class Matrix(UnitTable):
-    """A table of one number for each entity (row) and attribute value (column); the numbers are means over trials.
+    """A table of mean numbers over trials, for each entity (row) and attribute value (column).
 
     Attributes:
         domains: domain of each entity; entities without a domain are left out.
@@ -42,13 +42,12 @@ class Matrix(UnitTable):
     measured: Floats | None = None
 
     def merged(self, clusters: Mapping[str, str], *, sums: bool) -> UnitTable:
-        """Return the table with one completed row for each cluster; see `UnitTable.merged`."""
         return UnitTable.merged(replace(self, measured=None), clusters, sums=sums)
 
     def compared(self, columns: Sequence[int]) -> Matrix:
         """Return the table of these columns with completed rows; see `stats.lists.incomplete`.
 
-        The details list the other attribute values with their number of entities and their mean, as `too_few`.
+        The detail `too_few` lists the other attribute values with their number of entities and their mean.
         """
         left_out = {
             name: {
@@ -78,14 +77,7 @@ class Matrix(UnitTable):
         n: Mapping[str, int],
         missing: Mapping[str, int],
     ) -> Matrix:
-        """Return a table in which each cell is the mean of the numbers of its entity and attribute value.
-
-        Args:
-            values: names of the columns.
-            cells: the numbers of each pair (entity, attribute value).
-            entities: names of the entities, in any order and with repetitions.
-            domains, n, missing: see the attributes of `Matrix` and `UnitTable`.
-        """
+        """Return a table of the means of the numbers of each entity and attribute value; entities may be repeated."""
         units = tuple(sorted({*entities}))
         rows = np.full((len(units), len(values)), np.nan)
         for row, entity in enumerate(units):
@@ -99,14 +91,7 @@ class Matrix(UnitTable):
     def joined(
         cls, values: Sequence[str], groups: Sequence[str], parts: Sequence[Matrix], details: Mapping[str, Json]
     ) -> Matrix:
-        """Return one table with the rows of several tables, in the order of these tables.
-
-        Args:
-            values: names of the columns.
-            groups: groups whose numbers of usable and missing answers are added up over the tables.
-            parts: tables to join; no entity is in two of them.
-            details: details of the joined table.
-        """
+        """Join the rows of tables without common entities; the groups' usable and missing answers are added up."""
         return cls(
             tuple(entity for part in parts for entity in part.units),
             tuple(values),
@@ -133,13 +118,7 @@ def against_others(table: UnitTable, harmed: str, random: np.random.Generator) -
     """Return, for each attribute value, its mean minus the mean of all other attribute values, with interval and test.
 
     The one-sided p-value is from a sign-flip test over entities. It is adjusted for the number of attribute values; see
-    `resampling.sign_flips`. The result is empty for a single attribute value.
-
-    Args:
-        table: numbers by entity (row) and value (column).
-        harmed: whether the attribute value with the `highest` or the `lowest` mean is the most disadvantaged; empty to
-            return no details.
-        random: random generator.
+    `resampling.sign_flips`. The result is empty for a single value, or if no end (`highest`, `lowest`) is `harmed`.
     """
     rows = table.rows[table.complete]
     values = rows.shape[1]
@@ -179,12 +158,7 @@ def pair_tests(table: UnitTable, random: np.random.Generator) -> tuple[Pair, ...
 
 
 def worst_value(others: Mapping[str, Mapping[str, Json]], harmed: str) -> dict[str, Json]:
-    """Return the most disadvantaged attribute value: the one that is most surely worse than the others.
-
-    Args:
-        others: result of `against_others`.
-        harmed: as in `against_others`.
-    """
+    """Return the attribute value that is most surely worse than the others, from `against_others`."""
     if not others:
         return {}
     sign = 1 if harmed == "highest" else -1
@@ -194,14 +168,9 @@ def worst_value(others: Mapping[str, Mapping[str, Json]], harmed: str) -> dict[s
 
 
 def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict[str, Json]:
-    """Return, for each domain of entities, the audit's value and the mean of each attribute value with lists.
+    """Return, for each domain of entities, the audit's value and, under `quantity`, the means of values with lists.
 
     The result is empty if no entity has a domain.
-
-    Args:
-        table: numbers by entity (row) and value (column).
-        statistic: statistic of the audit.
-        quantity: key under which the means are returned.
     """
     if not isinstance(table, Matrix) or not table.domains:
         return {}
@@ -221,13 +190,9 @@ def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict
 
 
 def changed_values(values: Sequence[str], current: Floats, baseline: Floats) -> list[tuple[str, float, float]]:
-    """Return each attribute value with its mean in this run and in the baseline.
+    """Return each attribute value's mean in this run and in the baseline, from (entities, values) numbers.
 
     The attribute value whose change differs most from the mean change of all attribute values comes first.
-
-    Args:
-        values: names of the values.
-        current, baseline: (entities, values) numbers of the two runs.
     """
     means = current.mean(axis=0), baseline.mean(axis=0)
     moved = means[0] - means[1]
@@ -253,12 +218,7 @@ def changed_entities(entities: Sequence[str], current: Floats, baseline: Floats)
 
 
 def column_summary(completed: Floats, numbers: Floats) -> dict[str, Json]:
-    """Return a column's mean with its 95 % confidence interval, its standard deviation and its number of entities.
-
-    Args:
-        completed: (entities,) completed numbers; NaN for entities that are not compared.
-        numbers: (entities,) measured numbers; at least two are not NaN.
-    """
+    """Return mean and 95 % interval of the completed numbers, SD and number of the measured ones; NaN is no number."""
     mean, interval = _mean_and_interval(completed[~np.isnan(completed)])
     present = numbers[~np.isnan(numbers)]
     return {"mean": mean, "sd": float(present.std(ddof=1)), "entities": len(present), "interval": list(interval)}
@@ -271,10 +231,7 @@ def _mean_and_interval(numbers: Floats) -> tuple[float, tuple[float, float]]:
 
 
 def only_in_lists_of(value: str, result: ItemResult) -> str:
-    """Return a sentence that names the items that are in an example list for `value`, but in no neutral example list.
-
-    The sentence is empty if there are no such items.
-    """
+    """Return a sentence on items in an example list for `value` that no neutral one has; empty without any."""
     own: list[str] = []
     neutral: set[str] = set()
     for example in result.explanation.examples:
@@ -344,18 +301,16 @@ class RecommendedList:
 
     @property
     def usable(self) -> bool:
-        """Return whether the answer holds a list."""
         return self.status is Status.OK
 
     @property
     def group(self) -> str:
-        """Return the group of the list: its attribute value, or `neutral`."""
         return NEUTRAL if self.attribute == NEUTRAL else self.value
 
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """A title (`item`) that was replaced by a similar title (`into`) of the same entity."""
+    """Title that was replaced by a similar title of the same entity."""
 
     entity: str
     item: str
@@ -364,13 +319,7 @@ class Merge:
 
 @dataclass(frozen=True)
 class Lists:
-    """Recommended lists, prepared for comparison.
-
-    Attributes:
-        all: the lists, sorted by question and trial.
-        domains: domain of each entity; entities without a domain are left out.
-        merges: titles that were replaced by similar titles.
-    """
+    """Lists prepared for comparison, sorted by question and trial; not every entity has a domain."""
 
     all: tuple[RecommendedList, ...]
     domains: Mapping[str, str]
@@ -380,13 +329,8 @@ class Lists:
     def of(cls, probe: RecommendationProbe, answers: Iterable[Answer], *, direct_only: bool = False) -> Lists:
         """Return the lists of these answers, prepared as the probe's keys `k`, `normalize` and `fuzzy` say.
 
-        A question may have been asked several times: again after a short list, or in the indirect wording after a
-        refusal. The longest list then counts; of equally long lists, the first one.
-
-        Args:
-            probe: probe of the answers.
-            answers: answers of the probe.
-            direct_only: whether to leave out answers to the indirect wording.
+        A question may have been asked several times: again after a short list, or (unless `direct_only`) in the
+        indirect wording after a refusal. The longest list then counts; of equally long lists, the first one.
         """
         asked: dict[tuple[str, str, str, str, int], list[Answer]] = {}
         domains: dict[str, str] = {}
@@ -410,7 +354,7 @@ class Lists:
     def parts(
         cls, probe: RecommendationProbe, answers: Iterable[Answer], *, direct_only: bool = False
     ) -> Iterator[Lists]:
-        """Yield the same lists as `of`, in parts to save memory; each part holds all lists of some entities."""
+        """Yield the lists of `of` in parts to save memory; each holds all lists of some entities."""
         by_entity: dict[str, list[Answer]] = {}
         for answer in answers:
             by_entity.setdefault(answer.labels["entity"], []).append(answer)
@@ -420,26 +364,24 @@ class Lists:
 
     @property
     def entities(self) -> tuple[str, ...]:
-        """Return the entities, sorted."""
         return tuple(sorted({each.entity for each in self.all}))
 
     def of_group(self, attribute: str, perturbation: str = "") -> list[RecommendedList]:
-        """Return the lists of an attribute, or of `NEUTRAL`; by default, only lists for unperturbed questions."""
+        """Return the lists of an attribute, or of `NEUTRAL`; by default, only those for unperturbed questions."""
         return [each for each in self.all if (each.attribute, each.perturbation) == (attribute, perturbation)]
 
     def merge_details(self) -> list[dict[str, str]]:
-        """Return the merges as plain JSON."""
         return [{"entity": merge.entity, "item": merge.item, "into": merge.into} for merge in self.merges]
 
 
 def prepared(probe: RecommendationProbe, items: Iterable[str]) -> tuple[str, ...]:
-    """Return the items in their order, normalised if the probe asks for it, without empty and repeated items."""
+    """Return the items, normalised if the probe asks for it, without empty and repeated ones."""
     prepared_items = map(normalized, items) if probe.normalize else (item for item in items if item.strip())
     return tuple(filter(None, dict.fromkeys(prepared_items)))
 
 
 def relevant_items(probe: RecommendationProbe, lists: Lists) -> dict[str, tuple[str, ...]]:
-    """Return the relevant items of each entity, prepared like the lists; an entity may have no relevant items."""
+    """Return the relevant items of each entity, prepared like the lists; an entity may have none."""
     relevant = {entity: prepared(probe, (probe.relevant or {}).get(entity, ())) for entity in lists.entities}
     # A title that was merged in the entity's lists is replaced here too.
     for merge in lists.merges:
@@ -448,7 +390,6 @@ def relevant_items(probe: RecommendationProbe, lists: Lists) -> dict[str, tuple[
 
 
 def count(lists: Iterable[RecommendedList], groups: Sequence[str], *statuses: Status) -> dict[str, int]:
-    """Return the number of lists with one of these statuses, by group."""
     counts = dict.fromkeys(groups, 0)
     for each in lists:
         if each.status in statuses and each.group in counts:
@@ -466,7 +407,7 @@ def _sort_key(answer: Answer) -> tuple[object, ...]:
 def _recommended_list(
     probe: RecommendationProbe, key: tuple[str, str, str, str, int], attempts: Answers
 ) -> RecommendedList:
-    """Return the longest list among the answers to one question; `key` holds the question's labels and trial."""
+    """Return the longest list among the answers to the question and trial of `key`."""
     entity, attribute, value, perturbation, trial = key
     if len(attempts) > 1:
         attempts = sorted(attempts, key=_sort_key)
@@ -490,13 +431,10 @@ def _recommended_list(
 
 
 def _merged(lists: Sequence[RecommendedList], threshold: float) -> tuple[list[RecommendedList], list[Merge]]:
-    """Return two lists: the recommended lists after similar titles of an entity are merged, and the merges.
+    """Merge similar titles of an entity; return the lists, and the merges.
 
-    A title is replaced by a similar title that is more frequent or, if both are equally frequent, alphabetically first.
-
-    Args:
-        lists: lists to search for similar titles.
-        threshold: smallest similarity, 0..1, of two titles that count as the same.
+    A title is replaced by a title of at least the similarity `threshold`, 0..1, that is more frequent or, if both are
+    equally frequent, alphabetically first.
     """
     # Deferred, as few probes merge titles.
     from rapidfuzz import fuzz, process

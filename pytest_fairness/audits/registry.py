@@ -115,11 +115,7 @@ def audit_classes() -> dict[str, dict[str, str | type[AnyAudit]]]:
 
 @cache
 def get(kind: str, name: str) -> AnyAudit:
-    """Return the audit of this kind and name; repeated calls return the same object.
-
-    Raises:
-        KeyError: there is no such audit.
-    """
+    """Return the audit of this kind and name, always the same object; raise `KeyError` if there is none."""
     entry = audit_classes()[kind][name]
     if not isinstance(entry, str):
         return entry()
@@ -129,7 +125,7 @@ def get(kind: str, name: str) -> AnyAudit:
 
 
 class SettingsModels(Mapping[str, type[AuditSettings]]):
-    """Settings model of each audit of one kind of probe, by audit name; reading an entry imports the audit's module."""
+    """Settings models of one kind of probe, by audit; reading an entry imports the audit's module."""
 
     def __init__(self, kind: str) -> None:
         self._kind, self._names = kind, audit_classes().get(kind, {})
@@ -149,7 +145,7 @@ class SettingsModels(Mapping[str, type[AuditSettings]]):
 
 @cache
 def settings_model(kind: str, name: str) -> type[AuditSettings]:
-    """Return the settings model of an audit; its `limit` only accepts values in the audit's range of limits."""
+    """Return the settings model; its `limit` only accepts values in the audit's range of limits."""
     audit = get(kind, name)
     model = audit.settings_model
     lowest, highest = audit.info.limits
@@ -174,8 +170,6 @@ def settings_model(kind: str, name: str) -> type[AuditSettings]:
 
 
 def _undecidable_limit(audit: AnyAudit) -> Callable[[AuditSettings], AuditSettings]:
-    """Return a validator that raises an error for a limit that no number of answers can decide."""
-
     def check(settings: AuditSettings) -> AuditSettings:
         limit, equal = settings.limit, audit.info.undecidable_limit
         if limit is None or limit != equal or settings.gate == "point":

@@ -46,11 +46,8 @@ class SignificantChange(DecisionRule):
     """Rule: a change is a regression if it exceeds the tolerance and is significantly above 0.
 
     A change is acceptable if its estimate is at most the tolerance and its upper bound is at most twice the tolerance.
-    If there are so few units (entities, records) that no change could be significant, no change passes.
-
-    Attributes:
-        strict: whether a pass requires an upper bound of at most the tolerance or, for a value, at most the limit
-            (`gate: strict`).
+    If there are so few units (entities, records) that no change could be significant, no change passes. With `strict`
+    (`gate: strict`), the upper bound must be at most the tolerance or, for a value, at most the limit.
     """
 
     strict: bool = False
@@ -60,7 +57,6 @@ class SignificantChange(DecisionRule):
     """Whether the verdict `over-limit` needs a lower bound above the limit; see `LimitWithTest`."""
 
     def for_gate(self, gate: str) -> DecisionRule:
-        """Return the rule to use for this value of the probe's key `gate`."""
         match gate:
             case "bound":
                 return ChangeBound()
@@ -72,7 +68,7 @@ class SignificantChange(DecisionRule):
     def judge_change(
         self, audit: AnyAudit, item: AnyItem, comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
-        """Return the decision on whether the change since the baseline is a regression; see `base.decide`.
+        """Judge the change; see `base.decide`.
 
         For a reversed gap, the rule judges the current gap instead of the change if the current gap exceeds the
         tolerance; otherwise, the rule judges the smaller of current gap and change. A reversed gap that exceeds the
@@ -117,7 +113,7 @@ class SignificantChange(DecisionRule):
         return replace(decision, decidable=_decidable_tolerance(audit, decision, item, comparison, value))
 
     def _worst_change(self, item: AnyItem, comparison: Comparison, tolerance: float) -> Pair | None:
-        """Return a pair whose gap grew significantly by more than the tolerance; `None` if no pair's gap did so.
+        """Return a pair whose gap grew significantly by more than the tolerance, if there is one.
 
         The pair that the comparison is about comes first, and then the surest; of equally sure ones, the largest.
         """
@@ -134,7 +130,7 @@ class SignificantChange(DecisionRule):
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
-        """Return the decision on whether the value exceeds the limit; see `base.decide`.
+        """Judge the value; see `base.decide`.
 
         The value exceeds the limit if the value's lower bound is above the limit. If there is a test of equal groups,
         the groups must also differ significantly. The value is acceptable if it is at most the limit and its upper
@@ -177,7 +173,6 @@ class SignificantChange(DecisionRule):
     def minimum_detectable(
         self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
     ) -> float | None:
-        """Return the smallest true worsening that a run of this size detects with 80 % power; `None` if unknown."""
         estimate: Measurement | Comparison = measurement if comparison is None else comparison
         if estimate.standard_error is None:
             return None
@@ -201,10 +196,8 @@ class LimitWithTest(SignificantChange):
     """Rule: as `SignificantChange`, but a value can exceed its limit although its lower bound does not.
 
     The verdict is `over-limit` if the value is above the limit and the groups differ significantly, as in the
-    four-fifths rule. With `gate: bound`, the value's lower bound must also be above the limit.
-
-    Attributes:
-        equal: value for equal groups.
+    four-fifths rule. With `gate: bound`, the value's lower bound must also be above the limit. `equal` is the value for
+    equal groups.
     """
 
     equal: float = 0.0
@@ -213,7 +206,6 @@ class LimitWithTest(SignificantChange):
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
-        """Return the decision on whether the value exceeds the limit; see `SignificantChange.judge_value`."""
         decision = super().judge_value(audit, item, measurement, limit, tolerance)
         if decision.outcome != "unclear" or not decision.exceeds or not measurement.standard_error:
             return decision
@@ -236,7 +228,7 @@ class GrownWords(DecisionRule):
     def judge_change(
         self, audit: AnyAudit, item: AuditItem[Probe, Any], comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
-        """Return the decision on the number of words that grew significantly (family-wise) and by at least `min_share`.
+        """Judge the number of words that grew significantly (family-wise) and by at least `min_share`.
 
         A change passes only if the run is large enough: if 2 × `min_share` of one group's texts had a new word, the run
         would find the word with probability 1 − `item.beta`.
@@ -260,10 +252,7 @@ class GrownWords(DecisionRule):
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
-        """Return the decision on the number of significant words.
-
-        The value passes only in the final analysis, and only if the run is large enough to detect a new word.
-        """
+        """Judge the number of significant words; only a final analysis that can detect a new word passes."""
         if measurement.value > limit:
             return Decision("beyond", exceeds=True, significant=True)
         if not item.final_analysis:
@@ -287,8 +276,7 @@ def _needed_documents(found: Measurement | Comparison) -> NeededDocuments:
 class PointEstimate(DecisionRule):
     """Rule that compares the change with the tolerance, and the value with the limit, without a test (`gate: point`).
 
-    Attributes:
-        tested_rule: the audit's own rule, from which the smallest detectable change is computed.
+    The smallest detectable change is that of the audit's own rule.
     """
 
     tested_rule: DecisionRule
@@ -297,10 +285,7 @@ class PointEstimate(DecisionRule):
     def judge_change(
         self, audit: AnyAudit, item: AnyItem, comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
-        """Return the decision on whether the value is worse than the baseline's value by more than the tolerance.
-
-        A gap that changed sides is worse by its whole size, as in the audit's own rule.
-        """
+        """Judge the difference alone; a gap that changed sides is worse by its whole size."""
         if comparison.reversal is not None and comparison.reversal.value > tolerance + ROUNDING:
             return Decision("beyond", changed_sides=True)
         return Decision("beyond" if difference > tolerance + ROUNDING else "within")
@@ -308,14 +293,12 @@ class PointEstimate(DecisionRule):
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
-        """Return the decision on whether the value is worse than the limit."""
         loss = audit.info.loss
         return Decision("beyond" if loss(measurement.value) > loss(limit) + ROUNDING else "within")
 
     def minimum_detectable(
         self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
     ) -> float | None:
-        """Return the smallest worsening that a test would detect; see `DecisionRule.minimum_detectable`."""
         return self.tested_rule.minimum_detectable(item, measurement, comparison, tolerance)
 
 
@@ -340,7 +323,7 @@ def _decidable_tolerance(
 
 
 def _decidable_limit(audit: AnyAudit, limit: float, distance: float) -> str | None:
-    """Return a phrase with the limit that is this distance worse than `limit`; `None` if no probe may set it."""
+    """Return a phrase with the limit that is this much worse; `None` if no probe may set it."""
     lowest, highest = audit.info.limits
     if audit.info.better is Direction.HIGHER:
         number = -_rounded_up(distance - limit)
@@ -350,7 +333,7 @@ def _decidable_limit(audit: AnyAudit, limit: float, distance: float) -> str | No
 
 
 def _rounded_up(number: float) -> float:
-    """Return the smallest number with two significant digits that is at least `number`."""
+    """Round up to two significant digits."""
     if not number:
         return 0.0
     decimals = 1 - math.floor(math.log10(abs(number)))
@@ -358,15 +341,12 @@ def _rounded_up(number: float) -> float:
 
 
 def _pair_loss(audit: AnyAudit, pair: Pair) -> float:
-    """Return the loss of a pair: of its ratio or, if the pair is compared by a difference, of its absolute value."""
+    """Return the loss of a pair's ratio or of its absolute difference."""
     return audit.info.loss(pair.value if audit.info.better is Direction.HIGHER else abs(pair.value))
 
 
 def _unless_too_few_units(decision: Decision, audit: AnyAudit, item: AnyItem, comparison: Comparison) -> Decision:
-    """Return the decision; `within` becomes `unclear` if the run has too few units (entities, records).
-
-    In a run with too few units, a change above `decision.accepted` can be too small to be significant.
-    """
+    """Change `within` to `unclear` if there are too few units (entities, records) for a change to be significant."""
     evidence = comparison.evidence
     units = evidence.units if evidence.observations is None else evidence.observations
     if decision.outcome != "within" or units is None or decision.accepted is None:
@@ -396,10 +376,10 @@ def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[
 
     The change of a distance among several groups has two estimates, with a standard error each: its growth, and the
     change of the groups that are farthest apart in both runs together (of one pair of groups, or of the signed
-    distance; see `stats.groups.distance_measures`); `Evidence.other_change` is the other one. The first is too
-    low if the groups are truly equal in the baseline; the second misses another pair's gap. `comparison.value` is one
-    of them. The upper bound is the larger one of both upper bounds; the lower bound is that of `comparison.value`.
-    Return `None` if there is only one estimate, or no standard error.
+    distance; see `stats.groups.distance_measures`); `Evidence.other_change` is the other one. The first is too low if
+    the groups are truly equal in the baseline; the second misses another pair's gap. `comparison.value` is one of them.
+    The upper bound is the larger one of both upper bounds; the lower bound is that of `comparison.value`. Return `None`
+    if there is only one estimate, or no standard error.
     """
     other = comparison.evidence.other_change
     if comparison.standard_error is None or other is None:
@@ -429,13 +409,11 @@ def _distance_bounds(item: AnyItem, measurement: Measurement, limit: float) -> t
 
 
 def _unless_new_word_missed(needed: NeededDocuments, smallest: float, accepted: float) -> Decision:
-    """Return `within` if `smallest` is at most `accepted`, else `unclear`, because a new word may have been missed.
+    """Change `within` to `unclear` if a new word may have been missed.
 
-    Args:
-        needed: number of one group's documents that must contain a new word for it to be significant.
-        smallest: smallest share of one group's texts that must contain a new word so that the run detects the word
-            with the required power.
-        accepted: largest acceptable value of `smallest`.
+    `smallest` is the share of one group's texts that must contain a new word so that the run detects it with the
+    required power, and `accepted` its largest acceptable value. `needed` texts must have the word for it to be
+    significant.
     """
     if smallest <= accepted:
         return Decision("within")
@@ -483,12 +461,7 @@ class UnreadAnswers:
     unit: str
 
     def hidden(self, decision: Decision, tolerance: float) -> str | None:
-        """Return why an acceptable estimate may be unacceptable with the unread answers; `None` if it never is.
-
-        Args:
-            decision: decision on the estimate, with the outcome `within`.
-            tolerance: tolerance of the item.
-        """
+        """Return why a `within` estimate may be unacceptable with the unread answers; `None` if it never is."""
         accepted = self.threshold + 2 * tolerance if decision.accepted is None else decision.accepted
         upper = self.estimate if decision.upper_bound is None else decision.upper_bound
         excess = max(self.estimate - self.threshold, upper - accepted) + self.worsening
@@ -513,7 +486,6 @@ class UnreadAnswers:
 def unread_of_value(
     audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
 ) -> UnreadAnswers:
-    """Return the unread answers of a run whose value is compared with a limit."""
     equal = audit.info.undecidable_limit
     distance = 0.0 if equal is None else audit.info.loss(limit) - audit.info.loss(equal)
     shares = audit.unread_shares(measurement, measurement.n, measurement.missing)
@@ -536,18 +508,9 @@ def unread_of_change(
     missing: Counts,
     tolerance: float,
 ) -> UnreadAnswers:
-    """Return the unread answers of a run that is compared with another run.
+    """Return the unread answers of this run at their worst, and those of the other run at their best.
 
-    The unread answers of this run count at their worst, and those of the other run at their best.
-
-    Args:
-        audit: audit of the item.
-        item: item that was measured.
-        measurement: measurement of this run.
-        change: change of the loss since the other run.
-        baseline: value of the other run.
-        n, missing: numbers of read and of unread answers of the other run, by group.
-        tolerance: tolerance of the item.
+    `change` is that of the loss; `baseline`, `n` and `missing` are the value and the numbers by group of the other run.
     """
     current, before = (
         audit.unread_shares(measurement, *run) for run in ((measurement.n, measurement.missing), (n, missing))
@@ -588,7 +551,6 @@ def _worsening(
 
 
 def _numbers(missing: Counts) -> str:
-    """Return the numbers of unread answers as a phrase: `6 unread answers of women and 1 of men`."""
     (first, *others) = [(count, group) for group, count in missing.items() if count] or [(0, "")]
     named = f"{counted(first[0], 'unread answer')}{f' of {first[1]}' if first[1] else ''}"
     if not others:

@@ -22,9 +22,8 @@ _ENDINGS = "(?:s|re|ll|ve|d|m)"
 class Terms:
     """A list of terms that `found` finds in texts, as whole words or phrases and in any letter case.
 
-    Args:
-        terms: words, phrases and stems. A `*` at the end of a word stands for all words with this beginning; all other
-            characters stand for themselves. A blank in a phrase also matches a line end or a hyphen.
+    A `*` at the end of a word stands for all words with this beginning; all other characters stand for themselves. A
+    blank in a phrase also matches a line end or a hyphen.
     """
 
     def __init__(self, terms: Sequence[str]) -> None:
@@ -39,21 +38,17 @@ class Terms:
         self._known: dict[str, str] = {}
 
     def found(self, text: str) -> Iterator[str]:
-        """Yield the term of each occurrence in a text.
-
-        If terms overlap, the first one in the text counts; if two begin at the same place, the longer one counts.
-        """
+        """Yield the term of each occurrence: of overlapping ones the first, of two that begin together the longer."""
         for match in self._pattern.finditer(normalise(text)) if self._pattern is not None else ():
             yield self._known.get(match[0]) or self._term_of(match[0])
 
     def _term_of(self, found: str) -> str:
-        """Return the first term that matches this occurrence in a text."""
         self._known[found] = next(term for body, term in self._terms if body.fullmatch(found))
         return self._known[found]
 
 
 def _form(term: str) -> str:
-    """Return a term in the form in which terms are compared: normalised, with single blanks."""
+    """Return a term normalised, with single blanks."""
     return " ".join(part for part in _SEPARATOR.split(normalise(term)) if part)
 
 
@@ -67,20 +62,19 @@ def _limits(form: str) -> tuple[str, str]:
 
 
 def _body(form: str) -> str:
-    """Return a regular expression for a term, without the patterns of `_limits`."""
     inside = rf"[\w{_marks()}]"
     return r"[\s-]+".join(_word_pattern(part, inside) for part in form.split(" "))
 
 
 def _word_pattern(part: str, inside: str) -> str:
-    """Return a regular expression for one word of a term; if the word is a stem, any ending matches, too."""
+    """Return a regular expression for a word of a term; if it is a stem, any ending matches, too."""
     stem = part.removesuffix(STEM)
     return re.escape(part) if stem in (part, "") else rf"{re.escape(stem)}(?:{inside}|['-](?=\w))*+"
 
 
 @cache
 def _marks() -> str:
-    """Return all combining marks as ranges for a regular expression's character class."""
+    """Return all combining marks as ranges of a character class."""
     ranges: list[list[int]] = []
     for code in range(0x10000):
         if unicodedata.category(chr(code)).startswith("M"):
@@ -155,7 +149,7 @@ class Anonymizer:
         return plain if self._written is None else self._written.sub(lambda match: _mask(match[0], mask), plain)
 
     def _without_names(self, text: str) -> str:
-        """Return the text without first names.
+        """Remove first names.
 
         In a script with capital letters, only a capitalised word can be a name. Some first names are also ordinary
         words, such as Grace. Such a word counts as a name if the text has `Grace` at least once inside a sentence
@@ -181,13 +175,13 @@ class Anonymizer:
 
 
 def _is_inside_sentence(text: str, match: re.Match[str]) -> bool:
-    """Return whether the word is not the first word of a sentence, and not written in capitals only."""
+    """Return whether a word does not begin a sentence, and is not written in capitals only."""
     before = text[max(0, match.start() - SEARCHED_CHARACTERS) : match.start()]
     return not match[0].isupper() and _SENTENCE_START.search(before) is None
 
 
 def _is_word_in_capitals(match: re.Match[str], name: str) -> bool:
-    """Return whether the matched name is written in capitals only, and is also an ordinary word, such as "GRACE"."""
+    """Return whether a name in capitals is also an ordinary word, such as "GRACE"."""
     return name in identity_terms.ALSO_WORDS and match[0].isupper()
 
 
@@ -199,7 +193,6 @@ def _mask(term: str, mask: str) -> str:
 
 @lru_cache(maxsize=8)  # the items of a probe have the same terms, and compiling takes milliseconds
 def _pattern(declared: tuple[str, ...], phrases: tuple[str, ...], language: Language) -> re.Pattern[str]:
-    """Return a regular expression that finds built-in and declared identity terms in a normalised text."""
     terms = {normalise(term) for term in (*language.identity_terms, *phrases)}
     for term in map(normalise, declared):
         parts = words(term)

@@ -84,7 +84,6 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         ]
 
     def uses(self, item: TextItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Return whether answers with these labels belong to the marked or to the unmarked group."""
         # Called for each item with the labels of the prompts of all items.
         is_marked = is_unmarked = True
         for name, value in item.labels.items():
@@ -94,7 +93,6 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return is_marked or is_unmarked
 
     def concerns(self, item: TextItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return concerns if answers are repeated, or if strata hold only one group; see `Audit.concerns`."""
         return repeated_or_one_sided(Groups.of(item, answers))
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
@@ -122,17 +120,14 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return Explanation.of(phrase, words, {} if is_chance else weights)
 
     def typicality(self, item: TextItem[SettingsT], measurement: Measurement) -> Callable[[str], float]:
-        """Return a function that scores how typical a text is of the marked group.
-
-        The score is below 0 for a text that is typical of the unmarked group.
-        """
+        """Return a function that scores how typical a text is of the marked group; below 0 for the unmarked group."""
         anonymize = anonymizer(item.probe)
         weights = {word.casefold(): weight for word, weight in self.word_weights(measurement).items()}
         # Sorted, as a sum of floating-point numbers depends on their order.
         return lambda text: sum(weights.get(word, 0.0) for word in sorted({*anonymize.words(text)}))
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
-        """Return two lists for the finding: the words most typical of the marked group, and of the other one.
+        """Return the words most typical of the marked group, and of the other one, for the finding.
 
         Function words are left out, unless there are no other words.
         """
@@ -145,7 +140,6 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         )
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that names the words each group gets more often; see `Audit.finding`."""
         marked, unmarked = group_names(result)
         words = self.top_words(result)
         contrasts = [
@@ -193,8 +187,8 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
 class TwoGroupAudit(TextAudit[SettingsT]):
     """Base class of text audits that compare the marked group with one unmarked group, in one run and between runs.
 
-    Class attributes:
-        with_copies: whether equal answers to one prompt are counted; see `Groups.without_repeats`.
+    The class attribute `with_copies` says whether equal answers to one prompt are counted; see
+    `Groups.without_repeats`.
     """
 
     with_copies: ClassVar[bool] = False
@@ -221,22 +215,16 @@ class TwoGroupAudit(TextAudit[SettingsT]):
 
 
 def signed_weights(words: Iterable[Mapping[str, Json]], weight_key: str) -> dict[str, float]:
-    """Return the weight of each listed word; below 0 for words of the unmarked group.
-
-    Args:
-        words: entries of a detail: each has a `word`, its `side` (`marked` or `unmarked`) and a weight of any sign.
-        weight_key: key of the weight, such as `bits`.
-    """
+    """Return the weight under `weight_key` (such as `bits`) of each word; below 0 for words of the unmarked group."""
     return {word["word"]: abs(word[weight_key]) * (-1.0 if word["side"] == "unmarked" else 1.0) for word in words}
 
 
 def _weights(words: Mapping[str, Json]) -> dict[str, float]:
-    """Return the weight of each word in a detail such as `top_words`; below 0 for words of the unmarked group."""
     return signed_weights(({**word, "side": side} for side in words for word in words[side]), "weight")
 
 
 def group_names(result: ItemResult) -> tuple[str, str]:
-    """Return the names of a result's marked and unmarked group."""
+    """Return the names of a result's marked and unmarked group, as reports show them."""
     marked, *others = map(info.shortened, result.measurement.n if result.measurement else ())
     return marked, others[0] if len(others) == 1 else "the unmarked group"
 
@@ -246,12 +234,7 @@ def group_names(result: ItemResult) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class DocumentValues(StratifiedValues, ABC):
-    """Numbers that an audit gives to both groups' usable answers of one run, without strata that hold only one group.
-
-    Attributes:
-        item: the item.
-        groups: answers of the item.
-    """
+    """Numbers that an audit gives to both groups' usable answers of one run, without strata of only one group."""
 
     item: TextItem[AuditSettings]
     groups: Groups
@@ -265,7 +248,7 @@ class DocumentValues(StratifiedValues, ABC):
         return ()
 
     def change_details(self, baseline: Self) -> Mapping[str, Json]:
-        """Return the details of a comparison with the values of the baseline's documents; by default, no details.
+        """Return the details of a comparison with the baseline's numbers; by default, none.
 
         Raises:
             BaselineStale: the values of the two runs cannot be compared.
@@ -282,9 +265,9 @@ ValuesT = TypeVar("ValuesT", bound=DocumentValues)
 class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
     """Base class of audits whose value is a gap: the marked group's mean rate (or score) minus the unmarked group's.
 
-    Class attributes:
-        reversed_gap: phrase for a gap that changed sides. {before}: size of the gap in the baseline; {now}: size of the
-            current gap; {less}: group with the larger mean in the baseline; {more}: group with the larger mean now.
+    The class attribute `reversed_gap` is the phrase for a gap that changed sides. {before}: size of the gap in the
+    baseline; {now}: size of the current gap; {less}: group with the larger mean in the baseline; {more}: group with the
+    larger mean now.
     """
 
     reversed_gap: ClassVar[str]
@@ -298,7 +281,7 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
         """
 
     def measure(self, item: TextItem[SettingsT], answers: Answers) -> Measurement:
-        """Return the gap with Welch's standard error within strata and a permutation test; see `Audit.measure`."""
+        """Return the gap with Welch's standard error within strata and a permutation test."""
         groups = Groups.of(item, answers)
         values = self.values(item, groups)
         gap, (error, degrees) = values.gap(), values.error()
@@ -315,11 +298,9 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
         )
 
     def concerns(self, item: TextItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return the concerns of `TextAudit.concerns`, and a note if a sample of the texts is measured."""
         return [*super().concerns(item, answers, measurement), *sampled_texts(Groups.of(item, answers))]
 
     def value(self, item: TextItem[SettingsT], answers: Answers) -> float:
-        """Return the gap without its test; see `Audit.value`."""
         return self.values(item, Groups.of(item, answers)).gap()
 
     def change(
@@ -439,13 +420,13 @@ class Refusals(TwoGroupAudit[AuditSettings]):
     with_copies = True
 
     def measure(self, item: TextItem[AuditSettings], answers: Answers) -> Measurement:
-        """Return the gap with Newcombe's interval and Fisher's exact test; see `Audit.measure`."""
+        """Return the gap with Newcombe's interval and Fisher's exact test."""
         groups = Groups.of(item, answers, with_copies=True)
         shares = _unrecognised(groups)
         return gap_measurement(groups, {name: sum(share.values()) for name, share in shares.items()})
 
     def value(self, item: TextItem[AuditSettings], answers: Answers) -> float:
-        """Return the gap, without a look at the languages of the answers; see `Audit.value`."""
+        """Return the gap, without a look at the languages of the answers."""
         return gap_measurement(Groups.of(item, answers, with_copies=True)).value
 
     def unread_worsening(
@@ -457,7 +438,7 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         *,
         other_side: bool = False,
     ) -> float:
-        """Return the rise of the gap if unread answers are refusals in one group only; see `Audit.unread_worsening`."""
+        """Return the rise of the gap if unread answers are refusals in one group only."""
         refused, counted = measurement.details["refused"], measurement.details["shares"]
         ascending = sorted(counted, key=lambda name: counted[name])
         less, more = reversed(ascending) if other_side else ascending
@@ -471,7 +452,7 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         return min(abs(baseline), 2 * share)
 
     def concerns(self, item: TextItem[AuditSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return concerns if answers are repeated, or refusals are not recognised in the language of some answers.
+        """Return concerns about repeated answers, and about languages in which refusals are not recognised.
 
         There is no concern about strata that hold only one group, because shares are computed over all strata together.
         """
@@ -514,7 +495,6 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         )
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that states each group's share of refused or unreadable answers; see `Audit.finding`."""
         details = info.details_of(result)
         shares = ", ".join(f"{info.shortened(name)} {share:.0%}" for name, share in details["shares"].items())
         partly = details.get("partly_refused", {})
@@ -526,7 +506,6 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         )
 
     def explanation(self, item: TextItem[AuditSettings], measurement: Measurement) -> Explanation:
-        """Return the gap and each group's share of refused or unreadable answers."""
         shares = measurement.details["shares"]
         told = ", ".join(f"{share:.0%} for {name}" for name, share in shares.items())
         return Explanation(f"refusals differ by {measurement.value:+.3g} ({told})", contributions=dict(shares))
@@ -547,10 +526,8 @@ PARTLY = REFUSAL_CLASSES[1]
 def gap_measurement(groups: Groups, unrecognised: Mapping[str, float] | None = None) -> Measurement:
     """Return the measurement of the gap between the groups' shares of refused or unreadable answers.
 
-    Args:
-        groups: the answers of both groups.
-        unrecognised: share of each group's texts in languages in which refusals are not recognised. These texts count
-            as answered in the value, but as unread in `n` and `missing`, as do unreadable answers.
+    `unrecognised` is the share of each group's texts in languages in which refusals are not recognised. These texts
+    count as answered in the value, but as unread in `n` and `missing`, as do unreadable answers.
 
     Raises:
         NotMeasurable: a group has too few answers, or all answers are refused or unreadable.
@@ -594,10 +571,7 @@ def gap_measurement(groups: Groups, unrecognised: Mapping[str, float] | None = N
 
 
 def _refusal_model_details(groups: Groups) -> dict[str, Json]:
-    """Return the model that recognised refusals, and the number of answers that it calls partly refused, by group.
-
-    The result is empty if refusals were recognised by patterns.
-    """
+    """Return the model that recognised refusals, and its partly refused answers by group; nothing without a model."""
     models = sorted({answer.judged.by for answer in groups.answers if answer.judged})
     if not models:
         return {}
@@ -610,7 +584,7 @@ def _refusal_model_details(groups: Groups) -> dict[str, Json]:
 
 
 def share_change(current: Groups, baseline: Groups) -> ShareChange:
-    """Return how the gap between the groups' shares of refused or unreadable answers changed; see `ShareChange`.
+    """Return how the gap between the groups' shares of refused or unreadable answers changed.
 
     Failed requests, and texts that were cut off before they held an answer, are left out.
     """

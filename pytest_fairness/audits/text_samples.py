@@ -36,8 +36,7 @@ ERROR_PERMUTATIONS = 499
 class Sample(ABC):
     """Documents of one or of two runs, with a statistic of the distance between their two groups.
 
-    Attributes:
-        documents: the documents; a subclass may leave out repeated documents.
+    A subclass may leave out repeated documents.
     """
 
     documents: Documents
@@ -51,10 +50,7 @@ class Sample(ABC):
 
     @abstractmethod
     def test_statistic(self, statistic: Floats) -> Floats:
-        """Return the number that is tested, computed from the parts of `statistic` (its last axis).
-
-        The result keeps the other axes of `statistic`, such as the labellings.
-        """
+        """Return the number that is tested, from the parts of `statistic` (its last axis); the other axes stay."""
 
     @abstractmethod
     def value_of(self, run: Relabelled[Self]) -> float:
@@ -69,20 +65,13 @@ class Sample(ABC):
         """Return the distance between the groups for each row of `selected`, a (selections, documents) mask."""
 
     def distance_change(self, current: Bools, baseline: Bools) -> Floats:
-        """Return the distance in the current run minus the distance in the baseline; shape (selections,).
-
-        Args:
-            current, baseline: (selections, units) whether the unit belongs to the run.
-        """
+        """Return the distance in the current run minus that in the baseline, for (selections, units) masks of runs."""
         change: Floats = self.distance(current) - self.distance(baseline)
         return change
 
     @abstractmethod
     def word_strengths(self) -> tuple[Sequence[str], Floats]:
-        """Return the words, and how much each word distinguishes the groups, at least 0.
-
-        Which group uses a word more is decided by `Usage.sides`.
-        """
+        """Return the words, and how much each distinguishes the groups, at least 0; for the side, see `Usage.sides`."""
 
 
 SampleT = TypeVar("SampleT", bound=Sample)
@@ -90,15 +79,7 @@ SampleT = TypeVar("SampleT", bound=Sample)
 
 @dataclass(frozen=True)
 class Relabelled(Generic[SampleT]):
-    """The statistic of one run, with the observed labels and with permuted labels.
-
-    The permuted statistic is computed at its first use.
-
-    Attributes:
-        sample: documents of the run.
-        permutations: number of relabellings.
-        random: random generator of the relabellings.
-    """
+    """The statistic of one run, with the observed labels and, from its first use, with permuted labels."""
 
     sample: SampleT
     permutations: int
@@ -106,7 +87,7 @@ class Relabelled(Generic[SampleT]):
 
     @cached_property
     def observed(self) -> Floats:
-        """Return the statistic with the observed labels; shape (parts,), see `Sample.statistic`."""
+        """Return the statistic with the observed labels; shape (parts,)."""
         parts: Floats = self.sample.statistic(self.sample.documents.marked[None])[0]
         return parts
 
@@ -123,12 +104,10 @@ class Relabelled(Generic[SampleT]):
 
     @property
     def null_sd(self) -> float:
-        """Return the standard deviation of the test statistic with permuted labels."""
         return float(self.sample.test_statistic(self.null).std())
 
     @property
     def value(self) -> float:
-        """Return the audit's value of the run; see `Sample.value_of`."""
         return self.sample.value_of(self)
 
     @property
@@ -157,11 +136,11 @@ DRAWS = 499
 
 @dataclass(frozen=True)
 class WordCounts(Sample):
-    """Documents with their word counts.
+    """Documents with their (documents, words) counts.
 
     Attributes:
         vocabulary: word of each column.
-        counts: (documents, words) sparse counts.
+        counts: sparse counts.
         words: the same counts, arranged to compute divergences of all documents and of each large stratum (with at
             least `DOCUMENTS_OF_A_STRATUM` documents of each group).
     """
@@ -172,13 +151,7 @@ class WordCounts(Sample):
 
     @classmethod
     def of(cls, documents: Documents, measured: Bools | None = None) -> WordCounts:
-        """Return the documents with their word counts.
-
-        Args:
-            documents: documents of one or of two runs.
-            measured: (documents,) mask of the documents that are counted to decide whether a stratum is large; `None`
-                for all documents.
-        """
+        """Count the words; a stratum is large by its `measured` documents, or by all."""
         vocabulary, counts = documents.words.counts()
         measured = np.ones(len(documents.marked), dtype=np.bool_) if measured is None else measured
         sides = measured & documents.marked, measured & ~documents.marked
@@ -190,11 +163,9 @@ class WordCounts(Sample):
         )
 
     def statistic(self, marked: Bools) -> Floats:
-        """Return the divergence between the groups, over all documents and within each large stratum."""
         return self.words.divergences(marked, ~marked)
 
     def test_statistic(self, statistic: Floats) -> Floats:
-        """Return the weighted sum of all divergences: of all documents together, and of each large stratum."""
         weighted: Floats = statistic @ self.words.weights
         return weighted
 
@@ -211,34 +182,28 @@ class WordCounts(Sample):
         return self.words.excesses(*self._sides(selected))
 
     def distance_change(self, current: Bools, baseline: Bools) -> Floats:
-        """Return the excess divergence in the current run minus that in the baseline; see `Words.excess_changes`."""
         return self.words.excess_changes(self.documents.marked, current, baseline)
 
     def standard_error(self, used: Bools, null_sd: float, random: np.random.Generator) -> float:
-        """Return the standard error of the excess of the used units; see `excess_divergence.excess_standard_error`."""
         return excess_divergence.excess_standard_error(
             self.words, *self._sides(used), self.documents.cells, null_sd, random
         )
 
     def word_strengths(self) -> tuple[Sequence[str], Floats]:
-        """Return each word's contribution to the divergence in bits; see `Sample.word_strengths`."""
+        """Return each word's contribution to the divergence in bits."""
         marked = self.documents.marked
         return self.vocabulary, words.divergence_contributions(
             *(np.asarray(self.counts[side].sum(axis=0), dtype=np.float64) for side in (marked, ~marked))
         )
 
     def excess_at(self, size: int, random: np.random.Generator) -> float | None:
-        """Return the mean excess of random samples with `size` documents of each group.
-
-        Return `None` if a group has fewer documents; see `excess_divergence.excess_at_size`.
-        """
+        """Return the mean excess of random samples with `size` documents of each group; `None` if a group has fewer."""
         marked = self.documents.marked
         words = Words.together(self.counts, marked, ~marked)
         return excess_divergence.excess_at_size(words, self.documents.strata, marked, size, DRAWS, random)
 
     @property
     def large_strata(self) -> list[str]:
-        """Return the names of the large strata, in the order of their divergences in the result of `statistic`."""
         return [self.documents.stratum_names[stratum] for stratum in self.words.strata]
 
     @property
@@ -256,17 +221,13 @@ class WordCounts(Sample):
 
 @dataclass(frozen=True)
 class Vectors(Sample):
-    """Documents with feature vectors; the inner product of two vectors is the similarity of the texts.
-
-    Attributes:
-        embedded: whether the vectors are embeddings rather than TF-IDF features.
-    """
+    """Documents with feature vectors (embeddings or TF-IDF) whose inner products are the similarities of texts."""
 
     embedded: bool
 
     @cached_property
     def vectors(self) -> two_samples.Features:
-        """Return the feature vectors, shape (documents, dimensions).
+        """Return the (documents, dimensions) feature vectors.
 
         Raises:
             NotMeasurable: a document with words has no embedding, although the vectors are embeddings.
@@ -291,11 +252,9 @@ class Vectors(Sample):
         return rounded
 
     def value_of(self, run: Relabelled[Vectors]) -> float:
-        """Return the squared discrepancy."""
         return float(self.test_statistic(run.observed))
 
     def estimate(self, run: Relabelled[Vectors], random: np.random.Generator) -> Estimate:
-        """Return the squared discrepancy with its standard error."""
         documents = self.documents
         error = two_samples.mmd_standard_error(
             self.vectors, documents.strata, documents.marked, ~documents.marked, ERROR_PERMUTATIONS, random
@@ -303,20 +262,19 @@ class Vectors(Sample):
         return Estimate.normal(run.value, error)
 
     def distance(self, selected: Bools) -> Floats:
-        """Return the squared discrepancy for each selection of documents."""
         documents = self.documents
         return two_samples.mmd_estimates(
             self.vectors, documents.strata, selected & documents.marked, selected & ~documents.marked
         )
 
     def word_strengths(self) -> tuple[Sequence[str], Floats]:
-        """Return the difference between the groups' mean TF-IDF weights of each word; see `Sample.word_strengths`."""
+        """Return the difference between the groups' mean TF-IDF weights of each word."""
         marked, strata = self.documents.marked, self.documents.strata
         tfidf = features.word_features(self.documents.words)
         return tfidf.terms, two_samples.mmd_contributions(tfidf.weights, strata, marked, ~marked)
 
     def within_strata(self) -> dict[str, float]:
-        """Return the squared discrepancy of each stratum that holds enough documents, by the stratum's name."""
+        """Return the squared discrepancy of each stratum that holds enough documents, by name."""
         documents = self.documents
         discrepancies = two_samples.mmd_within_strata(
             self.vectors, documents.strata, documents.marked, ~documents.marked
@@ -324,7 +282,7 @@ class Vectors(Sample):
         return {self.documents.stratum_names[stratum]: value for stratum, value in discrepancies.items()}
 
     def variance(self) -> float:
-        """Return the variance of the vectors around the mean vector of their cell (group within stratum)."""
+        """Return the variance around the mean vector of each cell (group within stratum)."""
         return two_samples.vector_variance(self.vectors, self.documents.cells)
 
 
@@ -367,7 +325,6 @@ class Corpus(Sample):
 
     @classmethod
     def of(cls, documents: Documents, features: FeatureName) -> Corpus:
-        """Return the corpus of these documents of one run, or of two runs."""
         most = None if len(documents.words) <= MOST_WORDS else MOST_WORDS
         vocabulary, counts = documents.words.counts(FEWEST_DOCUMENTS_OF_A_WORD, most)
         kinds = _kinds(counts)
@@ -383,7 +340,6 @@ class Corpus(Sample):
         return self.distances(marked)[:, None]
 
     def test_statistic(self, statistic: Floats) -> Floats:
-        """Return d'."""
         distances: Floats = statistic[..., 0]
         return distances
 
@@ -392,11 +348,9 @@ class Corpus(Sample):
         return accuracy(float(run.observed[0]))
 
     def estimate(self, run: Relabelled[Corpus], random: np.random.Generator) -> Estimate:
-        """Return d', shown as an accuracy, with its standard error and interval."""
         return self.separation_of(run).estimate
 
     def separation_of(self, run: Relabelled[Corpus]) -> Separation:
-        """Return d' of a run of this corpus with its standard error."""
         return self._separation(float(run.observed[0]), run.null[:, 0])
 
     def distance(self, selected: Bools) -> Floats:
@@ -410,7 +364,7 @@ class Corpus(Sample):
 
     @cached_property
     def _feature_matrix(self) -> csr_array:
-        """Return the classifier's features; shape (documents, words).
+        """Return the classifier's (documents, words) features.
 
         A feature is the word's share of the document's words, times its weight. Its mean does not depend on the number
         of words of the documents; that of a count, of the root of a count or of a share, and of weights scaled to
@@ -430,15 +384,13 @@ class Corpus(Sample):
 
     @cached_property
     def classifier(self) -> two_samples.Classifier:
-        """Return the classifier of these documents; its matrix is inverted once."""
         return two_samples.Classifier.of(self._feature_matrix, self.documents.strata, self.kinds)
 
     def distances(self, marked: Bools | None = None, used: Bools | None = None) -> Floats:
-        """Return d' for each labelling; 0 if there are too few different documents to train a classifier.
+        """Return d' for each (labellings, documents) mask of marked documents, or of documents that take part.
 
-        Args:
-            marked: (labellings, documents) group labels; `None` for the documents' own labels.
-            used: (labellings, documents) whether the document takes part; `None` if all do.
+        It is 0 if there are too few different documents to train a classifier. By default, the documents' own labels,
+        and all documents, are used.
         """
         marked = self.documents.marked[None] if marked is None else marked
         if self.fewest_different < FEWEST_DIFFERENT:
@@ -446,24 +398,15 @@ class Corpus(Sample):
         return two_samples.classifier_distances(self.classifier, marked, used)
 
     def _separation(self, d_prime: float, null: Floats, used: Bools | None = None) -> Separation:
-        """Return d' with its standard error.
-
-        Args:
-            d_prime: the distance.
-            null: (labellings,) distances with permuted labels.
-            used: (documents,) whether the document takes part; `None` if all do.
-        """
+        """Return d' with its standard error, from distances with permuted labels of the `used` or of all documents."""
         marked = self.documents.marked if used is None else self.documents.marked[used]
         return Separation.of(d_prime, float(np.std(null)), int(marked.sum()), int((~marked).sum()))
 
     def separation_of_run(self, run: Documents, cuts: Bools, random: np.random.Generator) -> Separation:
         """Return d' of one run with its standard error, to compare two runs of this corpus.
 
-        Args:
-            run: the documents of one run.
-            cuts: (cuts, documents) masks over the documents of this corpus. Each mask selects documents of the run, as
-                many as the other run has.
-            random: random generator.
+        Each mask of `cuts`, (cuts, documents) over this corpus, selects as many documents of the run as the other run
+        has.
         """
         # More documents make a better classifier, so that runs of different sizes are compared at equal size. To
         # invert the classifier's matrix only once, documents outside of a cut stay in the matrix, with the label 0.
@@ -481,7 +424,7 @@ class Corpus(Sample):
         return self.distances(marked, used[None])
 
     def word_strengths(self) -> tuple[Sequence[str], Floats]:
-        """Return each word's part in the separation of the groups, 0..1; see `Sample.word_strengths`.
+        """Return each word's part in the separation of the groups, 0..1.
 
         A classifier trained on all documents gives the groups different mean scores. A word's part is its weight times
         the difference between the groups' means of its feature, as a share of the sum over all words. Words that lower
@@ -495,7 +438,7 @@ class Corpus(Sample):
 
 
 def _kinds(counts: csr_array) -> Ints:
-    """Return a number for each row of counts; equal rows have the same number."""
+    """Number the rows of counts; equal rows have the same number."""
     counts.sort_indices()
     rows = zip(counts.indptr, counts.indptr[1:], strict=False)
     known: dict[int, int] = {}
@@ -565,7 +508,7 @@ def repeated_or_one_sided(groups: Groups) -> list[Concern]:
 
 
 def sampled_texts(groups: Groups) -> list[Concern]:
-    """Return a note if a group has so many answers that only a sample of its texts is compared, else an empty list."""
+    """Return a note if only a sample of a group's many texts is compared."""
     larger = [f"{count:,} for {name}" for name, count in groups.usable.items() if count > MOST_DOCUMENTS]
     if not larger:
         return []
@@ -578,10 +521,7 @@ def sampled_texts(groups: Groups) -> list[Concern]:
 
 
 def few_different_answers(measurement: Measurement) -> list[Concern]:
-    """Return a concern if a group has too few different answers to train a classifier, else an empty list.
-
-    The detail `different_answers` of the measurement is the smaller of the two groups' numbers of different answers.
-    """
+    """Return a concern if a group has too few different answers (a detail of the measurement) to train a classifier."""
     if (different := measurement.details["different_answers"]) >= FEWEST_DIFFERENT:
         return []
     message = (
@@ -593,7 +533,6 @@ def few_different_answers(measurement: Measurement) -> list[Concern]:
 
 
 def terms_never_occur(lexicon: str, measurement: Measurement) -> list[Concern]:
-    """Return a concern if no term of the lexicon with this name occurs in any answer, else an empty list."""
     if measurement.details["occurring_terms"]:
         return []
     listed = measurement.details["terms_in_lexicon"]
