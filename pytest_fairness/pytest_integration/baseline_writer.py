@@ -163,7 +163,7 @@ def _entry_lines(name: str, records: Mapping[str, Record], old: Baseline | None,
 
 def _unjudgeable_item_lines(name: str, records: Sequence[Record]) -> list[Line]:
     """Return a line for each measured item that got no baseline, because its answers allow no verdict."""
-    results = [ItemResult.from_plain(record["result"]) for record in records]
+    results = [ItemResult.from_json(record["result"]) for record in records]
     return [
         Line(
             f"no baseline written for {printable(result.id)} of {printable(name)}: "

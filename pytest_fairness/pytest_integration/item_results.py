@@ -89,7 +89,7 @@ def add_junit_properties(item: pytest.Item, report: pytest.TestReport) -> None:
     """Copy the results on a report to JUnit properties of this report and of the item's later reports."""
     properties: list[tuple[str, object]] = []
     for record in records_on(report):
-        result = ItemResult.from_plain(record["result"])
+        result = ItemResult.from_json(record["result"])
         # A Python test may have several checks, whose properties need different names.
         prefix = "" if probe_item_of(item) is not None else f"{result.probe} {result.id} "
         properties += [(prefix + name, value) for name, value in junit_properties(result, record["target"])]
@@ -138,7 +138,7 @@ def show_undecided(report: pytest.TestReport, item: pytest.Item, verdict: Verdic
 
 def inconclusive_findings(report: pytest.TestReport) -> str:
     """Return the findings of all inconclusive results on a report."""
-    results = (ItemResult.from_plain(record["result"]) for record in records_on(report))
+    results = (ItemResult.from_json(record["result"]) for record in records_on(report))
     return "; ".join(
         ItemView(result.to_json(), result.method).headline
         for result in results
@@ -268,7 +268,7 @@ class CollectedRecords:
     @property
     def results(self) -> list[ItemResult]:
         """Return the results of the items."""
-        return [ItemResult.from_plain(record["result"]) for record in self.records]
+        return [ItemResult.from_json(record["result"]) for record in self.records]
 
     def target_names(self, described: str) -> str:
         """Return the names of all targets of the run as one text.

@@ -250,7 +250,7 @@ class FairnessItem(pytest.Item):
 
     def _attach_earlier(self, earlier: EarlierResult) -> ItemResult:
         """Attach the result of an earlier run, and return the result."""
-        result = ItemResult.from_plain(earlier.plain)
+        result = ItemResult.from_json(earlier.plain)
         self.ihook.pytest_fairness_measured(item=self, measurement=result.measurement)
         # The result of an earlier run is reused only if all responses of the item are recorded.
         needs_replay = self._fairness.run.engines.reuse_needs_replay

@@ -3,12 +3,81 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Literal, Self
+from functools import cache, partial
+from types import NoneType, UnionType
+from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
 
-from pytest_fairness.records.requests import Json, fields_of, without_nonfinite
+from pytest_fairness.records.requests import Json, without_nonfinite
+
+# Records as plain JSON: in the store, and between processes.
+
+
+class JsonRecord:
+    """Base of records that are plain JSON in the store and between processes, with all records in their fields."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the fields by name as plain JSON, from which `from_json` makes an equal record."""
+        return {name: _plain(getattr(self, name)) for name in _readers(type(self))}  # type: ignore[arg-type]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Json]) -> Self:
+        """Return the record from JSON data that `to_json` returned.
+
+        Raises:
+            LookupError, TypeError, ValueError: the data are not such JSON.
+        """
+        readers = _readers(cls)  # type: ignore[arg-type]  # classes are hashable
+        return cls(**{name: value if (of := readers[name]) is None else of(value) for name, value in data.items()})
+
+
+def _plain(value: Any) -> Json:
+    """Return a value as plain JSON; what holds no records and tuples is not copied."""
+    if type(value) in _UNCHANGED:
+        return value
+    if isinstance(value, JsonRecord):
+        return JsonRecord.to_json(value)
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+_UNCHANGED = frozenset((str, int, float, bool, NoneType, dict))
+
+
+Reader = Callable[[Json], Any]
+
+
+@cache
+def _readers(record: type) -> Mapping[str, Reader | None]:
+    """Return the reader of each field of a record; `None` for a field whose JSON is its value."""
+    return {name: _reader(hint) for name, hint in get_type_hints(record).items()}
+
+
+def _reader(hint: Any) -> Reader | None:
+    parts = [part for part in get_args(hint) if part is not NoneType]
+    if isinstance(hint, UnionType):
+        of = _reader(parts[0]) if len(parts) == 1 else None
+        return of and partial(_optional, of)
+    if get_origin(hint) in (Sequence, tuple):
+        of = _reader(parts[0])
+        return tuple if of is None else lambda values: tuple(map(of, values))
+    if isinstance(hint, type) and issubclass(hint, JsonRecord):
+        return hint.from_json
+    if hint is float:
+        return _number
+    return hint if isinstance(hint, type) and issubclass(hint, StrEnum) else None
+
+
+def _optional(of: Reader, value: Json) -> Any:
+    return None if value is None else of(value)
+
+
+def _number(value: Json) -> Json:
+    return value + 0  # `TypeError` for what is no number
+
 
 # Verdicts and results of items.
 
@@ -58,7 +127,7 @@ def outcome_of(verdict: VerdictName, expected: Mapping[str, Json] | None) -> str
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(JsonRecord):
     """Verdict on one item.
 
     Attributes:
@@ -88,7 +157,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Contributor:
+class Contributor(JsonRecord):
     """Word, group, case or record that contributes to a value, or to its change.
 
     Attributes:
@@ -109,7 +178,7 @@ class Contributor:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(JsonRecord):
     """Contributors under one heading, the strongest first.
 
     Attributes:
@@ -120,14 +189,9 @@ class Listing:
     title: str
     parts: Sequence[Contributor]
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> Self:
-        """Return the list from JSON data, as in `Explanation.to_json`."""
-        return cls(data["title"], tuple(Contributor(**part) for part in data["parts"]))
-
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(JsonRecord):
     """Answer that reports show as an example.
 
     Attributes:
@@ -152,12 +216,12 @@ class Quote:
 
     def to_json(self) -> dict[str, Json]:
         """Return the answer as in the detail `examples` of the JSON report, without `before` if there is none."""
-        plain = {name: getattr(self, name) for name in ("set", "group", "labels", "trial", "prompt", "text", "status")}
-        return {**plain, **({} if self.before is None else {"before": self.before})}
+        plain = JsonRecord.to_json(self)
+        return {name: value for name, value in plain.items() if name != "before" or value is not None}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(JsonRecord):
     """Finding of an audit in a failed item.
 
     Attributes:
@@ -174,7 +238,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Explanation(JsonRecord):
     """What is said of an item's value and of its change, made once from its measurement and comparison.
 
     Attributes:
@@ -219,35 +283,8 @@ class Explanation:
     @classmethod
     def of(cls, phrase: str = "", names: Iterable[str] = (), contributions: Mapping[str, float] | None = None) -> Self:
         """Return an explanation whose contributors have names that say everything."""
-        return cls(phrase, contributors=tuple(map(Contributor, names)), contributions=contributions or {})
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the explanation as plain JSON, from which `from_json` makes an equal explanation."""
-        return {
-            **fields_of(self),
-            "contributors": [fields_of(each) for each in self.contributors],
-            "rates": [fields_of(each) for each in self.rates],
-            "lists": [{"title": own.title, "parts": [fields_of(each) for each in own.parts]} for own in self.lists],
-            "words": [fields_of(each) for each in self.words],
-            "notes": list(self.notes),
-            "sentences": list(self.sentences),
-            "examples": [fields_of(each) for each in self.examples],
-            "finding": self.finding and {**fields_of(self.finding), "words": list(self.finding.words)},
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> Self:
-        """Return the explanation from JSON data that `to_json` returned."""
-        known = {
-            **data,
-            **{name: tuple(Contributor(**each) for each in data[name]) for name in ("contributors", "rates", "words")},
-            **{name: tuple(data[name]) for name in ("notes", "sentences")},
-            "lists": tuple(map(Listing.from_json, data["lists"])),
-            "examples": tuple(Quote(**each) for each in data["examples"]),
-        }
-        finding = data["finding"]
-        known["finding"] = finding and Finding(**{**finding, "words": tuple(finding["words"])})
-        return cls(**known)
+        numbers = {name: float(number) for name, number in (contributions or {}).items()}
+        return cls(phrase, contributors=tuple(map(Contributor, names)), contributions=numbers)
 
 
 # Measurements of items and their comparison with the baseline.
@@ -256,7 +293,7 @@ Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Concern:
+class Concern(JsonRecord):
     """Reason to doubt a measurement, found by a check of the measured answers.
 
     Attributes:
@@ -273,7 +310,7 @@ class Concern:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(JsonRecord):
     """Comparison of two groups, or the change of their gap since the baseline.
 
     Attributes:
@@ -298,18 +335,9 @@ class Pair:
         first, second = self.groups
         return f"{self.quantity} of {first} and {second}" if self.quantity else f"{first} and {second}"
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the pair for the JSON report; `from_json` makes an equal pair from it."""
-        return {**fields_of(self), "groups": list(self.groups), "interval": list(self.interval)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> Self:
-        """Return the pair from JSON data that `to_json` returned."""
-        return cls(**{**data, "groups": tuple(data["groups"]), "interval": tuple(data["interval"])})
-
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(JsonRecord):
     """Numbers that decisions and effect sizes need beside value, standard error and p-value.
 
     Attributes:
@@ -341,17 +369,9 @@ class Evidence:
     either_side: bool = False
     effect_basis: Sequence[float] = ()
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> Self:
-        """Return the numbers from JSON data: the fields by name."""
-        known: dict[str, Json] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
-        }
-        return cls(**known)
-
 
 @dataclass(frozen=True, slots=True)
-class Measurement:
+class Measurement(JsonRecord):
     """Measurement of one item in one run.
 
     Attributes:
@@ -389,27 +409,9 @@ class Measurement:
         """Return whether a verdict or a baseline may be based on the measurement."""
         return all(concern.withholds != "verdict" for concern in self.concerns)
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the measurement as plain JSON, from which `from_json` makes an equal measurement."""
-        return {
-            **fields_of(self),
-            "concerns": [fields_of(concern) for concern in self.concerns],
-            "pairs": [pair.to_json() for pair in self.pairs],
-            "evidence": fields_of(self.evidence),
-            "explanation": self.explanation.to_json(),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> Self:
-        """Return the measurement from JSON data that `to_json` returned."""
-        concerns = tuple(Concern(**concern) for concern in data["concerns"])
-        known = {**data, **_numbers(data), "interval": _interval(data["interval"]), "concerns": concerns}
-        known["explanation"] = Explanation.from_json(data["explanation"])
-        return cls(**{**known, "pairs": _pairs(data), "evidence": Evidence.from_json(data["evidence"])})
-
 
 @dataclass(frozen=True, slots=True)
-class Reversal:
+class Reversal(JsonRecord):
     """Gap that changed sides since the baseline: the group that is worse off now was better off then.
 
     The size of the gap does not show a reversal. If the groups' refusal rates change from 40 % and 10 % to 10 % and 40
@@ -432,7 +434,7 @@ class Reversal:
 
 
 @dataclass(frozen=True, slots=True)
-class SharedChange:
+class SharedChange(JsonRecord):
     """Large change of the answers since the baseline that all groups share; see `audits.unit_audit.shared_changes`.
 
     Attributes:
@@ -445,7 +447,7 @@ class SharedChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(JsonRecord):
     """Change of an item's value since its baseline; a positive change is a worsening.
 
     Attributes:
@@ -484,31 +486,9 @@ class Comparison:
     not_compared: str = ""
     explanation: Explanation = Explanation()
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the comparison as plain JSON, from which `from_json` makes an equal comparison."""
-        return {
-            **fields_of(self),
-            "reversal": None if self.reversal is None else fields_of(self.reversal),
-            "shared_changes": [fields_of(change) for change in self.shared_changes],
-            "pairs": [pair.to_json() for pair in self.pairs],
-            "pair": self.pair and self.pair.to_json(),
-            "explanation": self.explanation.to_json(),
-            "evidence": fields_of(self.evidence),
-        }
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> Self:
-        """Return the comparison from JSON data that `to_json` returned."""
-        reversal = None if data["reversal"] is None else Reversal(**data["reversal"])
-        shared = tuple(SharedChange(**change) for change in data.get("shared_changes", ()))
-        known = {**data, **_numbers(data), "interval": _interval(data["interval"]), "reversal": reversal}
-        known |= {"shared_changes": shared, "explanation": Explanation.from_json(data["explanation"])}
-        pair = data["pair"] and Pair.from_json(data["pair"])
-        return cls(**{**known, "pairs": _pairs(data), "pair": pair, "evidence": Evidence.from_json(data["evidence"])})
-
 
 @dataclass(frozen=True, slots=True)
-class ItemResult:
+class ItemResult(JsonRecord):
     """Result of one item: verdict, measurement, comparison, and further data that reports show.
 
     Attributes:
@@ -558,29 +538,8 @@ class ItemResult:
         return outcome_of(self.verdict.name, self.expected_failure)
 
     def to_plain(self) -> dict[str, Json]:
-        """Return the result as plain JSON with all fields, from which `from_plain` makes an equal result."""
-        measurement, comparison = self.measurement, self.comparison
-        return {
-            **fields_of(self),
-            "verdict": fields_of(self.verdict),
-            "measurement": None if measurement is None else measurement.to_json(),
-            "comparison": None if comparison is None else comparison.to_json(),
-            "explanation": self.explanation.to_json(),
-        }
-
-    @classmethod
-    def from_plain(cls, data: Mapping[str, Json]) -> Self:
-        """Return the result from JSON data that `to_plain` returned."""
-        verdict, measurement, comparison = data["verdict"], data["measurement"], data["comparison"]
-        return cls(
-            **{
-                **data,
-                "verdict": Verdict(**{**verdict, "name": VerdictName(verdict["name"])}),
-                "measurement": None if measurement is None else Measurement.from_json(measurement),
-                "comparison": None if comparison is None else Comparison.from_json(comparison),
-                "explanation": Explanation.from_json(data["explanation"]),
-            }
-        )
+        """Return the result as plain JSON with all fields, from which `from_json` makes an equal result."""
+        return JsonRecord.to_json(self)
 
     def to_json(self) -> dict[str, Json]:
         """Return the result in the form of the JSON report (schema 1), with `null` for non-finite numbers."""
@@ -651,21 +610,6 @@ def _pair_details(measurement: Measurement | None, comparison: Comparison | None
         for name, pairs in found.items()
         if pairs and len(pairs) > 1
     }
-
-
-def _numbers(data: Mapping[str, Json]) -> dict[str, float | None]:
-    """Return the numeric fields of a measurement or comparison; raise `TypeError` if a field is no number."""
-    optional = {name: data[name] for name in ("standard_error", "p_value", "degrees_of_freedom")}
-    numbers = {name: None if number is None else number + 0 for name, number in optional.items()}
-    return {"value": data["value"] + 0, **numbers}
-
-
-def _pairs(data: Mapping[str, Json]) -> tuple[Pair, ...]:
-    return tuple(map(Pair.from_json, data["pairs"]))
-
-
-def _interval(pair: Json) -> Interval | None:
-    return None if pair is None else (float(pair[0]), float(pair[1]))
 
 
 # Effect size of a measurement, as a number and in words.

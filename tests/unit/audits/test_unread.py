@@ -256,7 +256,7 @@ def scores() -> ProbeItem:
 
 def scored(item: ProbeItem, random: np.random.Generator) -> list[Answer]:
     """Return answers with numbers around 60; the first one is 10."""
-    found = []
+    found: list[Answer] = []
     for prompt in item.probe.prompts():
         number = float(random.normal(60, 5)) if found else 10.0
         content = number if item.audit.info.name == "mean_gap" else {"model": "words", "score": number}

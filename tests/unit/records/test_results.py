@@ -31,6 +31,7 @@ EXPLANATION = Explanation(
     amount="2 words grew",
     contributors=(HAIR, Contributor("oil")),
     contributions={"hair": 0.5},
+    rates=(Contributor("yes", "woman", 0.4, 0.2),),
     lists=(Listing("used more for woman", (HAIR,)),),
     words=(HAIR,),
     notes=("refused: woman 3 of 20",),
