@@ -48,8 +48,8 @@ class Confounder:
     Attributes:
         label: name of the label that holds the group, such as an axis.
         note: note on the file: the column, how strongly it predicts the group, and what to do.
-        strength: the column with Cramér's V, for the reasons of items; empty if hardly any value occurs
-            in several groups, as for a column that only describes the group.
+        strength: the column with Cramér's V, for the reasons of items; empty if hardly any value occurs in several
+            groups, as for a column that only describes the group.
     """
 
     label: str
@@ -58,7 +58,7 @@ class Confounder:
 
 
 def confounding_concern(found: Sequence[Confounder]) -> Concern | None:
-    """Return the note for the reason of an item; `None` if no column predicts the item's groups."""
+    """Return the note for the reason of an item, if a column predicts the item's groups."""
     strengths = ", ".join(each.strength for each in found if each.strength)
     if not strengths:
         return None
@@ -68,13 +68,10 @@ def confounding_concern(found: Sequence[Confounder]) -> Concern | None:
 def confounders(
     columns: Sequence[OtherColumn], strata: Sequence[str], without_identity_terms: Callable[[str], str]
 ) -> list[Confounder]:
-    """Return the columns that predict the group within the strata that the probe declares.
+    """Return the unused columns of the answer files that predict the group within the declared strata.
 
-    Args:
-        columns: columns of the answer files that the probe does not use.
-        strata: the columns that the probe declares as strata.
-        without_identity_terms: function that masks the words of a text that name a group. A column that differs only
-            in these words, such as one of pronouns, describes the group and is not named.
+    A column that differs only in words that name a group (which `without_identity_terms` masks), such as one of
+    pronouns, describes the group and is not named.
     """
     found = []
     for column in columns:
@@ -102,7 +99,7 @@ def _table(counts: Mapping[tuple[object, str, str], int]) -> np.ndarray[tuple[in
 
 
 def _totals(counts: Mapping[tuple[object, str, str], int], place: int) -> Counter[object]:
-    """Return the number of rows by stratum, group or value: the part of the key at this place."""
+    """Return the number of rows by the part of the key at this place: stratum, group or value."""
     totals: Counter[object] = Counter()
     for key, rows in counts.items():
         totals[key[place]] += rows
@@ -112,7 +109,6 @@ def _totals(counts: Mapping[tuple[object, str, str], int], place: int) -> Counte
 def _confounder(
     column: OtherColumn, counts: Mapping[tuple[object, str, str], int], measured: Association, strata: Sequence[str]
 ) -> Confounder:
-    """Return the confounder with its note; `counts` are the column's, without the words that name a group."""
     where = f"the undeclared column {column.name!r} predicts {column.label}"
     strength = f"Cramér's V {measured.cramers_v:.2f}"
     in_items, detail = f"{column.name!r} ({strength})", f"{strength}; {_most_different(counts)}"
@@ -229,13 +225,13 @@ message, not a title."""
 
 
 def effective_number(counts: Iterable[int]) -> float:
-    """Return the effective number of distinct values, 1 / (sum of squared shares); 0 if there are no counts."""
+    """Return the effective number of distinct values, 1 / (sum of squared shares); 0 without values."""
     sizes = list(counts)
     return sum(sizes) ** 2 / sum(size**2 for size in sizes) if sizes else 0.0
 
 
 def constant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concern | None:
-    """Return a concern if the answers do not depend on their prompts, else `None`.
+    """Return a concern if the answers do not depend on their prompts.
 
     Answers that differ only in letter case, blanks, request ids or times count as the same. No verdict is possible if
     nearly all answers to different prompts are the same. A pass is not possible if the only prompt, or one group, gets
@@ -292,13 +288,7 @@ def constant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concer
 def _repeated_texts(
     item: AnyItem, counted: Sequence[tuple[Answer, Hashable]], shared: Hashable | None
 ) -> Concern | None:
-    """Return a concern if long texts answer different prompts and are many, else `None`.
-
-    Args:
-        item: item that is measured.
-        counted: each answer with its distinct value.
-        shared: the most frequent value, if it is frequent enough for a concern of its own.
-    """
+    """Return a concern if long texts often answer different prompts; `shared` has a concern of its own."""
     # Equal answers to the same question about both groups are no sign of a fault: groups may share random seeds.
     several = len({_labels_without_group(item, answer) for answer, _ in counted}) > 1
     prompts: defaultdict[Hashable, set[Hashable]] = defaultdict(set)
@@ -335,7 +325,7 @@ def _without_any_number(value: Hashable) -> Hashable:
 
 
 def irrelevant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concern | None:
-    """Return a concern if texts or lists do not depend on what they are about, else `None`.
+    """Return a concern if texts or lists do not depend on what they are about.
 
     The similarity of answers about the same subject (an entity, or one of several prompts) is compared with the
     similarity of answers about different subjects, with subjects shuffled within each group as the null hypothesis.
@@ -371,13 +361,9 @@ def irrelevant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Conc
 def _dependence(
     similarity: Floats, subjects: NDArray[np.int_], groups: NDArray[np.int_], random: np.random.Generator
 ) -> float:
-    """Return how much more alike answers about the same subject are, in standard deviations of shuffled subjects.
+    """Return how much more alike answers about a subject are, in SDs of subjects shuffled within groups.
 
-    Args:
-        similarity: (n, n) similarities of the answers, with a diagonal of 0.
-        subjects: (n,) subject of each answer.
-        groups: (n,) group of each answer; subjects are shuffled within groups.
-        random: random generator.
+    The (n, n) similarities have a diagonal of 0.
     """
 
     def of_same_subject(order: NDArray[np.int_]) -> float:
@@ -396,7 +382,7 @@ def _dependence(
 
 
 def _similarities(answers: Answers) -> Floats:
-    """Return the cosine similarities of the answers' rarer words (list items), with a diagonal of 0; shape (n, n)."""
+    """Return the (n, n) cosine similarities of the answers' rarer words (list items), with a diagonal of 0."""
     words = [
         {str(part).casefold() for part in answer.content}
         if isinstance(answer.content, list)
@@ -424,12 +410,7 @@ def _are_paraphrases(probe: Probe) -> bool:
 
 
 def _distinct_value(answer: Answer, *, decision: bool) -> Hashable:
-    """Return the answer in a form that is equal for all answers that count as the same.
-
-    Args:
-        answer: a usable or refused answer.
-        decision: whether the content of a usable answer is a choice or a class.
-    """
+    """Return a form that is equal for all answers that count as the same; a `decision` is a choice or a class."""
     content = answer.content
     if not answer.usable:
         return Status.REFUSED
@@ -455,14 +436,13 @@ def _without_numbers(text: str, numbered: re.Pattern[str] = _NUMBERED) -> str:
 
 
 def _is_constant(values: Counter[Hashable], *, closed: bool) -> bool:
-    """Return whether nearly all values are the same; `closed`: whether prompts ask for one of a few answers."""
+    """Return whether nearly all values are the same; `closed` prompts ask for one of a few answers."""
     common = values.most_common(1)[0][0]
     fewest = EFFECTIVE_SHORT if closed or not _is_long(common) else EFFECTIVE_LONG
     return effective_number(values.values()) < fewest
 
 
 def _is_long(value: Hashable) -> bool:
-    """Return whether a value is a list, or a text of more than `SHORT_WORDS` words."""
     return not isinstance(value, str) or len(value.split()) > SHORT_WORDS
 
 
@@ -474,6 +454,6 @@ def _labels_without_group(item: AnyItem, answer: Answer) -> Hashable:
 
 
 def _quoted(probe: Probe, answer: Answer) -> str:
-    """Return the beginning of an answer, or of its measured part, in quotation marks."""
+    """Quote the beginning of an answer, or of its measured part."""
     text = " ".join(str((answer.text if probe.reading.selection is None else answer.content) or "").split())
     return repr(text if len(text) <= QUOTED_CHARACTERS else f"{text[: QUOTED_CHARACTERS - 1]}…")

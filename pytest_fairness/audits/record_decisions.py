@@ -61,13 +61,7 @@ SHOWN_TEXT = 200
 
 @dataclass
 class RecordAnswers:
-    """The answers about one record.
-
-    Attributes:
-        labels: labels of the first answer.
-        own: answers about the unchanged record.
-        flipped: answers about the flipped record, by the value to which it was flipped.
-    """
+    """Answers about one record, with the labels of the first; flipped ones are by the value after the flip."""
 
     labels: Mapping[str, str]
     own: Draws = field(default_factory=dict)
@@ -75,7 +69,7 @@ class RecordAnswers:
 
 
 def by_record(answers: Iterable[Answer]) -> dict[str, RecordAnswers]:
-    """Return the answers of one item, grouped by record and sorted by the records' names."""
+    """Return the answers of one item by record, sorted by name."""
     records: dict[str, RecordAnswers] = {}
     for answer in answers:
         labels = answer.labels
@@ -114,15 +108,10 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
     paired: ClassVar[bool] = False
 
     def items(self, probe: CounterfactualProbe, settings: SettingsT) -> list[RecordItem[SettingsT]]:
-        """Return one item for each attribute that the probe flips."""
         return [AuditItem(probe, self.info.name, name, {"attribute": name}, settings) for name in probe.flips]
 
     def uses(self, item: RecordItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels belong to an answer that the item needs.
-
-        The answer must have one of the audit's `forms`, and its record must have a value of the item's attribute. An
-        answer about a flipped record must belong to a flip of this attribute.
-        """
+        """Return whether the answer has one of the `forms`, and its record (or its flip) the item's attribute."""
         attribute = item.labels["attribute"]
         return (
             labels["form"] in self.forms
@@ -138,15 +127,11 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         return {"records": min(1.0, sum(shares.values()))} if self.paired else shares
 
     def intersection(self, item: RecordItem[SettingsT], table: UnitTable) -> Intersection | None:
-        """Return the attributes that the item combines; `None` for a single one. See `UnitAudit.intersection`."""
         flip = item.probe.flips[item.labels["attribute"]]
         return Intersection(tuple(part.attribute for part in flip.parts), flip.cells) if flip.parts else None
 
     def explanation(self, item: RecordItem[SettingsT], measurement: Measurement) -> Explanation:
-        """Return how many records get the positive answer more often with each of the two compared attribute values.
-
-        Without these numbers, only the value is stated.
-        """
+        """Return the value and how many records favour each of the two compared values, if this is known."""
         details, found = measurement.details, super().explanation(item, measurement)
         if details.get("n10") is None:
             return found
@@ -166,7 +151,6 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         return (*measurement.explanation.contributors, *moved)
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that decisions depend on the attribute; see `Audit.finding`."""
         axis, details = axis_of(result), details_of(result)
         description = f"Decisions depend on {axis}."
         if details.get("n10") is not None:
@@ -194,7 +178,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
 
 
 def at_equal_draws(current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
-    """Return the answers of both runs, cut to the same number of answers to each own and to each flipped prompt."""
+    """Cut both runs to the same number of answers to each own and to each flipped prompt."""
     kept: list[set[tuple[bool, tuple[bool, int]]]] = [set(), set()]
     for flipped in (False, True):
         draws = [
@@ -213,15 +197,10 @@ def at_equal_draws(current: Answers, baseline: Answers) -> tuple[Answers, Answer
 def changed_columns_and_records(
     table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats, change: Floats
 ) -> tuple[dict[str, Json], Sequence[str]]:
-    """Return the mean of each column in both runs, and the records that became worse, the largest worsening first.
+    """Return, for `UnitAudit.change_details`, the column means of both runs, and the records that became worse.
 
-    The result is as that of `UnitAudit.change_details`.
-
-    Args:
-        table: table of this run, for the names of the columns.
-        units: names of the records that are complete in both runs.
-        current, baseline: (records, columns) shares in the two runs.
-        change: (records,) change of each record; above 0 if the record became worse.
+    The shares are (records, columns), of records that are complete in both runs. A `change` above 0 is worse; the
+    largest one comes first.
     """
     more = change.tolist()
     order = sorted((row for row, size in enumerate(more) if size > 0), key=lambda row: (-more[row], units[row]))
@@ -234,7 +213,7 @@ def changed_columns_and_records(
 
 
 def judge_details(probe: CounterfactualProbe, answers: Answers) -> dict[str, Json]:
-    """Return details of the judge model: its name, its prompt and its votes; empty without a judge model."""
+    """Return the judge model's name, prompt and votes; empty without a judge model."""
     judged = [answer for answer in answers if answer.judged]
     if probe.reading.judging is None or not judged:
         return {}
@@ -256,7 +235,7 @@ def judge_details(probe: CounterfactualProbe, answers: Answers) -> dict[str, Jso
 
 
 def counts(groups: Sequence[str], pairs: Iterable[tuple[str, Answer]]) -> tuple[dict[str, int], dict[str, int]]:
-    """Return the numbers of usable and of missing answers, each by group; `pairs` holds each answer with its group."""
+    """Return the numbers of usable and of missing answers, each by group."""
     usable, missing = Counter[str](), Counter[str]()
     for group, answer in pairs:
         (usable if answer.usable else missing)[group] += 1
@@ -264,15 +243,11 @@ def counts(groups: Sequence[str], pairs: Iterable[tuple[str, Answer]]) -> tuple[
 
 
 def shown_value(answer: Answer, attribute: str) -> str:
-    """Return the attribute's value in the prompt of the answer."""
     return answer.labels["to"] if "to" in answer.labels else answer.labels[attribute]
 
 
 def side_by_side(records: Iterable[str], attribute: str, answers: Answers) -> list[list[Example]]:
-    """Return pairs of different answers: about an unchanged record, and about the same record after a flip.
-
-    A record has at most one pair.
-    """
+    """Return one pair of different answers of each record: about the unchanged and about the flipped record."""
     of_record: dict[str, dict[tuple[str, int], list[Answer]]] = {}
     for answer in answers:
         if answer.usable:
@@ -302,12 +277,9 @@ def side_by_side(records: Iterable[str], attribute: str, answers: Answers) -> li
 
 
 class GroupAudit(RecordAudit[SettingsT]):
-    """Base class of audits whose value is the largest gap between two groups in a rate, 0..1.
+    """Base class of audits whose value is the largest gap between two groups in a rate, or in one of several, 0..1.
 
-    If the audit has several rates, the value is the largest of the gaps in these rates.
-
-    Class attributes:
-        rates: names of the rates.
+    The class attribute `rates` has the names of the rates.
     """
 
     version = 4
@@ -319,22 +291,15 @@ class GroupAudit(RecordAudit[SettingsT]):
         return _positive_share(probe, answer)
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
-        """Return the name of the rate that includes the answer.
-
-        The result is `None` if the rate depends on the true answer and the true answer is unknown.
-        """
+        """Return the rate that includes the answer; `None` if it depends on a true answer that is unknown."""
         return self.rates[0]
 
     def uses(self, item: RecordItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Return whether the item needs the answers with these labels; see `RecordAudit.uses`.
-
-        Recorded answers about unchanged records of other or unknown groups are used, but only to count them.
-        """
+        """Return whether the item needs these answers; recorded ones about own records of no group are only counted."""
         recorded = item.probe.responses is not None and labels["form"] == OWN
         return super().uses(item, labels) or (recorded and not self._is_listed(item, labels))
 
     def counted_answers(self, item: RecordItem[SettingsT], answers: Answers) -> Answers:
-        """Return the answers about records of the compared groups; see `Audit.counted_answers`."""
         return [answer for answer in answers if self._is_listed(item, answer.labels)]
 
     def _is_listed(self, item: RecordItem[SettingsT], labels: Mapping[str, str]) -> bool:
@@ -342,27 +307,20 @@ class GroupAudit(RecordAudit[SettingsT]):
         return labels.get(attribute) in item.probe.flips[attribute].values
 
     def intersection(self, item: RecordItem[SettingsT], table: UnitTable) -> Intersection | None:
-        """Return the attributes that the item combines, and the rates; `None` for a single attribute."""
         combined = super().intersection(item, table)
         return replace(combined, quantities=self.rates) if combined and len(self.rates) > 1 else combined
 
     def statistic(self, columns: int) -> ShareGap:
-        """Return the statistic: the largest gap between two groups in a rate."""
         return ShareGap(len(self.rates), columns // 2 // len(self.rates))
 
     def answers_by_group(self, item: RecordItem[SettingsT], answered: RecordAnswers) -> Mapping[str, Draws]:
-        """Return the measured answers about a record, by the group that the prompt states.
-
-        By default, these are the answers about the unchanged record.
-        """
+        """Return a record's measured answers by the stated group; by default, those about the unchanged record."""
         return {answered.labels[item.labels["attribute"]]: answered.own}
 
     def left_out(self, sizes: Floats, units: Ints) -> list[str]:
         """Return, for each cell (a rate of a group), why it is not compared; an empty text for a compared cell.
 
-        Args:
-            sizes: (cells,) number of records of each cell.
-            units: (cells,) number of units (records, or clusters of records) of each cell.
+        `sizes` are the cells' numbers of records, `units` those of records or clusters of records.
         """
         few = f"fewer than {MINIMUM_UNITS} records"
         reasons = [few if size else "no records" for size in sizes]
@@ -420,7 +378,6 @@ class GroupAudit(RecordAudit[SettingsT]):
         )
 
     def observations(self, item: RecordItem[SettingsT], answers: Answers, units: Sequence[str], rows: Floats) -> Floats:
-        """Return the rows of the complete records, with one row for each cluster of records that share answers."""
         complete, clusters = complete_rows(rows), self.clusters(item, answers)
         if not clusters:
             return rows[complete]
@@ -428,10 +385,7 @@ class GroupAudit(RecordAudit[SettingsT]):
         return merged_rows(names, rows[complete], sums=True)[1]
 
     def _unlisted(self, item: RecordItem[SettingsT], answers: Answers) -> dict[str, Json]:
-        """Return the number of records whose group is none of the probe's values, and of their positive answers.
-
-        Records whose prompts are not sent for this reason have no answers.
-        """
+        """Count the records whose group is none of the probe's values, and their positive answers, if they have any."""
         others = [answer for answer in answers if not self._is_listed(item, answer.labels)]
         usable = [answer for answer in others if answer.usable]
         records = {answer.labels["record"] for answer in others}
@@ -459,13 +413,12 @@ class GroupAudit(RecordAudit[SettingsT]):
             )
 
     def shared_rows(self, current: Floats, baseline: Floats) -> tuple[Floats, Floats]:
-        """Return the rows of both runs without the cells that are too small in one of them; see `left_out`."""
+        """Return the rows of both runs without the cells that are too small in one of them."""
         reasons = zip(*(self.left_out(*_sizes_and_units(rows)) for rows in (current, baseline)), strict=True)
         small = [any(pair) for pair in reasons]
         return _without_cells(current, small), _without_cells(baseline, small)
 
     def pair_names(self, table: UnitTable, first: int, second: int) -> tuple[tuple[str, str], str]:
-        """Return the names of two groups and, if the audit has several rates, the name of the rate."""
         groups = list(table.n)
         rate = self.rates[first // len(groups)] if len(self.rates) > 1 else ""
         return (groups[first % len(groups)], groups[second % len(groups)]), rate
@@ -473,7 +426,7 @@ class GroupAudit(RecordAudit[SettingsT]):
     def unread_shares(
         self, measurement: Measurement, n: Mapping[str, int], missing: Mapping[str, int]
     ) -> dict[str, float]:
-        """Return the shares of the compared groups; see `Audit.unread_shares`.
+        """Return the shares of the compared groups.
 
         All unread answers of a group may belong to the smallest of its rates. A group that is not compared counts only
         if most of its answers are unread, because it may be too small for this reason.
@@ -492,7 +445,6 @@ class GroupAudit(RecordAudit[SettingsT]):
         return shares
 
     def concerns(self, item: RecordItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return the concerns of `UnitAudit.concerns`, and notes on the groups that are not compared."""
         notes = []
         left_out = [
             f"{part['name'] + ' of ' if len(self.rates) > 1 else ''}{part['group']} "
@@ -513,7 +465,6 @@ class GroupAudit(RecordAudit[SettingsT]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> tuple[dict[str, Json], Sequence[str]]:
-        """Return details: the rates of both runs."""
         cells = current.shape[1] // 2
         sums = [run.sum(axis=0) for run in (current, baseline)]
         rates = [gaps.shares(run[:cells], run[cells:]) for run in sums]
@@ -543,12 +494,12 @@ class GroupAudit(RecordAudit[SettingsT]):
 
 
 def _positive_share(probe: CounterfactualProbe, answer: Answer) -> float:
-    """Return whether the answer is positive, as 0 or 1; the content of a number is already such a share."""
+    """Return 1 for a positive answer, else 0; the content of a number is such a share already."""
     return answer.content if isinstance(answer.content, float) else float(answer.content == probe.positive)
 
 
 def _most_different_rates(cells: Sequence[tuple[str, str]], rows: Floats, reasons: Sequence[str]) -> Sequence[float]:
-    """Return all compared groups' values of the rate that has the largest gap; empty if no group is compared."""
+    """Return all compared groups' values of the rate that has the largest gap."""
     by_name: dict[str, list[float]] = {}
     for place, (name, _) in enumerate(cells):
         if not reasons[place]:
@@ -561,13 +512,13 @@ RATES_APART = cohens_h("the rates of the two groups that differ most")
 
 
 def _sizes_and_units(rows: Floats) -> tuple[Floats, Ints]:
-    """Return the number of records and of units of each cell, given complete rows of hits and sizes."""
+    """Return the number of records and of units of each cell, from complete rows of hits and sizes."""
     sizes = rows[:, rows.shape[1] // 2 :]
     return sizes.sum(axis=0), np.count_nonzero(sizes, axis=0)
 
 
 def _without_cells(rows: Floats, left_out: Sequence[object]) -> Floats:
-    """Return the rows with hits and size 0 in the cells whose entry in `left_out` is true; NaN stays NaN."""
+    """Set hits and size to 0 in the cells with a reason to be left out; NaN stays NaN."""
     small = np.array([bool(reason) for reason in left_out])
     return np.where(np.tile(small, 2) & ~np.isnan(rows), 0.0, rows)
 

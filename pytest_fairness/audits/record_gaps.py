@@ -96,7 +96,6 @@ class EqualizedOdds(TruthAudit):
     rates = ("true positive rate", "false positive rate")
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
-        """Return the name of the rate (one of `rates`) in which the record counts; `None` without a true answer."""
         return self.rates[not is_truly_positive(probe, answer)] if "truth" in answer.labels else None
 
 
@@ -114,19 +113,14 @@ class Accuracy(TruthAudit):
     rates = ("right answers",)
 
     def is_hit(self, probe: CounterfactualProbe, answer: Answer) -> bool:
-        """Return whether the answer is right."""
         return bool((answer.content == probe.positive) == is_truly_positive(probe, answer))
 
     def rate_of(self, probe: CounterfactualProbe, answer: Answer) -> str | None:
-        """Return the audit's only rate; `None` if the record's true answer is not known."""
         return self.rates[0] if "truth" in answer.labels else None
 
 
 def is_truly_positive(probe: CounterfactualProbe, answer: Answer) -> bool:
-    """Return whether the record's true answer is the positive answer; `False` if the probe has no `truth`.
-
-    Call this function only for records with a true answer, unless the probe has no `truth`.
-    """
+    """Return whether the record's true answer, which must be known, is positive; `False` without the key `truth`."""
     return probe.truth is not None and answer.labels["truth"] == probe.truth.positive
 
 
@@ -159,16 +153,9 @@ class ImpactSettings(AuditSettings):
 class MedianSplit:
     """Selection of the half of all applicants whose numbers are above, or below, the median of all numbers.
 
-    Numbers that equal the median are selected in part: each counts with the same share, so that half of all numbers
-    are selected. A single number that equals the median is not selected, as in Local Law 144. Without such shares, the
-    rates would jump when the median of rounded numbers moves by a step.
-
-    Attributes:
-        numbers: the numbers of all applicants, whatever their group is.
-        above: whether numbers above the median are selected, else those below.
-        median: the median of `numbers`.
-        ties: how many of `numbers` equal the median.
-        tied_share: share with which a number that equals the median counts as selected.
+    Numbers that equal the median (`ties`) are selected in part: each counts with the `tied_share`, so that half of all
+    numbers are selected. A single number that equals the median is not selected, as in Local Law 144. Without such
+    shares, the rates would jump when the median of rounded numbers moves by a step.
     """
 
     numbers: Floats
@@ -188,7 +175,6 @@ class MedianSplit:
         return cls(known, above, median, ties, share)
 
     def share(self, number: float) -> float:
-        """Return 1 for a selected number, 0 for one that is not, and `tied_share` for the median."""
         if number == self.median:
             return self.tied_share
         return float((number > self.median) == self.above)
@@ -247,21 +233,16 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
     rates = ("positive answers",)
 
     def fingerprint(self, item: RecordItem[ImpactSettings]) -> dict[str, str]:
-        """Return which answers count and, if answers are numbers, which side of the median is selected."""
         side = {} if item.probe.reading.number is None else {"selected": item.settings.selected}
         return {"wordings": item.settings.wordings, **side}
 
     def uses(self, item: RecordItem[ImpactSettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the item needs the answers with these labels; see `GroupAudit.uses`.
-
-        If answers are numbers, the answers about all unchanged records are used, because the median is that of all.
-        """
+        """Return whether the item needs these answers: if answers are numbers, all own ones, for the median of all."""
         if labels["form"] == OWN and item.probe.reading.number is not None:
             return True
         return (labels["form"] == OWN or item.settings.wordings == "all") and super().uses(item, labels)
 
     def answers_by_group(self, item: RecordItem[ImpactSettings], answered: RecordAnswers) -> Mapping[str, Draws]:
-        """Return the answers by the group that the prompt states; `wordings: own` leaves out flipped prompts."""
         own = super().answers_by_group(item, answered)
         if item.settings.wordings == "own":
             return own
@@ -271,7 +252,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         }
 
     def left_out(self, sizes: Floats, units: Ints) -> list[str]:
-        """Return why groups are not compared; a group with under 2 % of the records is left out as well."""
+        """Return why groups are not compared, also those with under 2 % of the records."""
         reasons = super().left_out(sizes, units)
         return [
             f"less than {SMALL_SHARE:.0%} of the records" if size and size < SMALL_SHARE * sizes.sum() else reason
@@ -287,10 +268,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         *,
         other_side: bool = False,
     ) -> float:
-        """Return the fall of the ratio if unread answers select all of the most, and none of the least selected group.
-
-        See `Audit.unread_worsening`.
-        """
+        """Return the fall of the ratio if unread answers select all of the most, none of the least selected group."""
         share = max(shares.values())
         lowered = (1 - share) * measurement.evidence.effect_basis[0]
         return measurement.value * share / (lowered + share)
@@ -298,20 +276,15 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
     def unread_improvement(
         self, item: RecordItem[ImpactSettings], measurement: Measurement, baseline: float, share: float, scale: float
     ) -> float:
-        """Return the rise of the baseline's ratio, with the highest rate of this run; see the base class."""
+        """Return the rise of the baseline's ratio, with the highest rate of this run."""
         lowered = (1 - share) * measurement.evidence.effect_basis[0]
         return min(1 - baseline, share / lowered) if lowered else 1 - baseline
 
     def statistic(self, columns: int) -> ImpactRatio:
-        """Return the statistic: the lowest rate divided by the highest."""
         return ImpactRatio(columns // 2)
 
     def table(self, item: RecordItem[ImpactSettings], answers: Answers) -> UnitTable:
-        """Return the table with a row for each record; see `GroupAudit.table`.
-
-        If answers are numbers, a record is selected if its number is above the median of all numbers, as in Local Law
-        144, or below it (setting `selected`); see `MedianSplit`.
-        """
+        """Return the table; a number is selected if it is above (or below) the median, as in Local Law 144."""
         split = _split(item, answers)
         if split is None:
             return self._with_ratios(item, answers, super().table(item, answers), repr(item.probe.positive))
@@ -339,7 +312,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
     def _with_ratios(
         self, item: RecordItem[ImpactSettings], answers: Answers, table: UnitTable, selected: str
     ) -> UnitTable:
-        """Return the table with the groups' ratios in its details, and what counts as selected."""
+        """Add the groups' ratios, and what counts as selected, to the table's details."""
         rows = self.observations(item, self.counted_answers(item, answers), table.units, table.rows)
         parts = _with_ratios(rows, table.details["rates"])
         highest = max((part["rate"] for part in parts if part["ratio"] is not None), default=1.0)
@@ -367,7 +340,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         super().check_table(table)
 
     def concerns(self, item: RecordItem[ImpactSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return the concerns of `GroupAudit.concerns`, and notes on few selected records and on ties."""
+        """Add notes on few selected records and on ties."""
         parts = [part for part in measurement.details["rates"] if not part["left_out"]]
         few = [part["group"] for part in parts if part["hits"] < FEW_SELECTED]
         message = f"the ratio is imprecise: fewer than {FEW_SELECTED} selected records in these groups: "
@@ -397,7 +370,6 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         )
 
     def contributors(self, measurement: Measurement, comparison: Comparison | None) -> Sequence[Contributor]:
-        """Return the rates that changed or, if the item did not become worse, those furthest apart."""
         return Audit.contributors(self, measurement, comparison)
 
 
@@ -410,12 +382,11 @@ def _split(item: RecordItem[ImpactSettings], answers: Answers) -> MedianSplit | 
 
 
 def _with_share(answer: Answer, share: Callable[[float], float]) -> Answer:
-    """Return the answer with the share with which its number counts as selected in place of the number."""
     return replace(answer, content=share(answer.content)) if answer.usable else answer
 
 
 def _with_moving_median(item: RecordItem[ImpactSettings], answers: Answers, table: UnitTable) -> UnitTable:
-    """Return the table with the influence of each record on the median in its hits; see `ImpactRatioAudit.tables`."""
+    """Add the influence of each record on the median to its hits; see `ImpactRatioAudit.tables`."""
     split = _split(item, answers)
     if split is None:
         return table
@@ -436,7 +407,7 @@ def _with_moving_median(item: RecordItem[ImpactSettings], answers: Answers, tabl
 
 
 def _with_ratios(rows: Floats, parts: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
-    """Return the rates of the groups with their ratios to the highest rate and Katz's 95 % intervals.
+    """Add the groups' ratios to the highest rate and Katz's 95 % intervals to their rates.
 
     The ratio of a group that is not compared is `None`. All ratios are `None` if no record is selected.
     """

@@ -82,15 +82,11 @@ class ShownValueAudit(RecordAudit[SettingsT]):
     def table_of(self, item: RecordItem[SettingsT], answers: Answers, table: UnitTable) -> UnitTable:
         """Return `table`, completed with `step`, `least_error` and details; its numbers may be replaced by scores.
 
-        Args:
-            item: the item that is measured.
-            answers: the item's answers.
-            table: table with a row for each record and a column for each value. A cell is the mean number over trials;
-                all cells of a record are missing (NaN) if there is no usable answer for one of the values.
+        A cell of a record and a value is the mean number over trials; all cells of a record are missing (NaN) if there
+        is no usable answer for one of the values.
         """
 
     def table(self, item: RecordItem[SettingsT], answers: Answers) -> UnitTable:
-        """Return the table of one run; see `table_of`."""
         attribute = item.labels["attribute"]
         values: tuple[str, ...] = item.probe.flips[attribute].values
         records = by_record(answers)
@@ -107,19 +103,17 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         return self.table_of(item, answers, UnitTable(tuple(records), values, rows, n, missing, details))
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: the difference between the two columns whose means differ most."""
         return SignedGap(columns)
 
     def compared_columns(self, means: Floats) -> tuple[int, int]:
-        """Return the two compared columns whose means differ most, in the table's order; the first pair of a tie."""
+        """Return the two columns whose means differ most, in the table's order; the first pair of a tie."""
         first, second = sorted(most_different(means, self.statistic(len(means)).pairs))
         return first, second
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return details: the two compared values, and records with a large gap.
+        """Return the two compared values, and as `leaning` the records whose difference has the sign of the value.
 
-        The detail `leaning` names the records whose difference between the two compared values has the sign of the
-        audit's value; the record with the largest difference comes first.
+        The record with the largest difference comes first.
         """
         rows = table.rows[table.complete]
         first, second = self.compared_columns(rows.mean(axis=0))
@@ -136,7 +130,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> tuple[dict[str, Json], Sequence[str]]:
-        """Return details: the means of both runs, and the records that became worse; see `changed_columns_and_records`.
+        """Return the means of both runs, and the records that became worse.
 
         The two values of the attribute whose means differ most are compared. A record became worse if its answer moved
         since the baseline in favour of the value with the larger mean.
@@ -194,12 +188,8 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         """Return scores whose column means are the summaries of the attribute values.
 
         If an audit compares several quantities, such as two quantiles, the columns are ordered by quantity, then by
-        value.
-
-        Args:
-            item: the item that is measured.
-            rows: (records, values) numbers of the records that have all numbers; at least two records.
-            observations: number of independent observations among the records; see `clusters_of`.
+        value. `rows` are the (records, values) numbers of at least two records that have all numbers; `observations` is
+        the number of independent ones among them (see `clusters_of`).
         """
 
     def quantity_details(self, item: RecordItem[NumberSettingsT], quantity: int) -> dict[str, Json]:
@@ -207,11 +197,9 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         return {}
 
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
-        """Return the number that was read from the answer."""
         return float(answer.content)
 
     def table_of(self, item: RecordItem[NumberSettingsT], answers: Answers, table: UnitTable) -> UnitTable:
-        """Return the table with `scores` in place of the numbers, and with details; see `ShownValueAudit.table_of`."""
         complete = table.complete
         numbers_, values = table.rows[complete], table.columns
         if len(numbers_) < 2:
@@ -246,7 +234,7 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         )
 
     def concerns(self, item: RecordItem[NumberSettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return the concerns of `UnitAudit.concerns`, and a note if no number depends on the attribute at all."""
+        """Add a note if no number depends on the attribute at all."""
         concerns = super().concerns(item, answers, measurement)
         if measurement.details["equal_records"] == measurement.details["records"]:
             message = (
@@ -257,7 +245,6 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         return concerns
 
     def explanation(self, item: RecordItem[NumberSettingsT], measurement: Measurement) -> Explanation:
-        """Return the value with the summaries of the two compared values, and the unreadable answers."""
         details, name = measurement.details, self.summary_name(item, measurement)
         summaries = {value: part[self.summary] for value, part in details[self.summary].items()}
         compared = {value: significant(summaries[value], 4) for value in details["values"]}
@@ -282,7 +269,6 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         return comparison.explanation.contributors if comparison.value > 0 else ()
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that numbers depend on the attribute; see `Audit.finding`."""
         axis, details = axis_of(result), details_of(result)
         parts = [
             f"{significant(details[self.summary][value][self.summary], 4)} as {shortened(value)}"
@@ -332,7 +318,7 @@ class TailSettings(GapSettings):
 
     @property
     def tails(self) -> tuple[float, float]:
-        """The quantiles of the lower and of the upper tail; twice the median for 0.5."""
+        """Quantiles of the lower and of the upper tail; twice the median for 0.5."""
         lower, upper = sorted((self.quantile, round(1 - self.quantile, 9)))
         return lower, upper
 
@@ -365,7 +351,6 @@ class MeanGap(NumberAudit[GapSettings]):
         return math.inf if number is None else float(max(number.max - min(means), max(means) - number.min))
 
     def scores(self, item: RecordItem[GapSettings], rows: Floats, observations: int) -> Floats:
-        """Return `rows`: a record's score is the number in its answer."""
         return rows
 
 
@@ -395,17 +380,15 @@ class TailGap(NumberAudit[TailSettings]):
     summary = "quantile"
 
     def scores(self, item: RecordItem[TailSettings], rows: Floats, observations: int) -> Floats:
-        """Return scores whose column means are the quantiles of each tail; see `quantile_scores`."""
         return np.column_stack(
             [quantile_scores(column, quantile, observations) for quantile in item.settings.tails for column in rows.T]
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: the largest difference between two columns of the same tail."""
         return SignedGap(columns, quantities=2)
 
     def measure(self, item: RecordItem[TailSettings], answers: Answers) -> Measurement:
-        """Return the measurement; see `Audit.measure`.
+        """Return the measurement.
 
         Raises:
             NotMeasurable: there are too few records, or fewer than five are expected beyond the quantile.
@@ -422,26 +405,21 @@ class TailGap(NumberAudit[TailSettings]):
         return measurement
 
     def quantity_details(self, item: RecordItem[TailSettings], quantity: int) -> dict[str, Json]:
-        """Return both quantiles, and the one with the larger gap."""
         return {"quantiles": list(item.settings.tails), "quantile_of": item.settings.tails[quantity]}
 
     def pair_names(self, table: UnitTable, first: int, second: int) -> tuple[tuple[str, str], str]:
-        """Return the names of two values, and of the quantile in which they are compared."""
         quantiles = table.details["quantiles"]
         quantile = quantiles[first * len(quantiles) // len(table.columns)]
         return (table.columns[first], table.columns[second]), _quantile_name(quantile)
 
     def intersection(self, item: RecordItem[TailSettings], table: UnitTable) -> Intersection | None:
-        """Return the attributes that the item combines, with a table for each tail; see `UnitAudit.intersection`."""
         combined = super().intersection(item, table)
         return combined and replace(combined, quantities=[*map(_quantile_name, item.settings.tails)])
 
     def summary_name(self, item: RecordItem[TailSettings], measurement: Measurement) -> str:
-        """Return the name of the summary, such as `0.9 quantile`."""
         return _quantile_name(measurement.details["quantile_of"])
 
     def fingerprint(self, item: RecordItem[TailSettings]) -> dict[str, str]:
-        """Return the quantile; see `Audit.fingerprint`."""
         return {"quantile": f"{item.settings.quantile:g}"}
 
 
@@ -478,9 +456,7 @@ class RankGap(NumberAudit[NumberSettings]):
     in_unit = False
 
     def scores(self, item: RecordItem[NumberSettings], rows: Floats, observations: int) -> Floats:
-        """Return scores whose column means are the mean ranks; see `rank_scores`."""
         return rank_scores(rows)
 
     def summary_name(self, item: RecordItem[NumberSettings], measurement: Measurement) -> str:
-        """Return the name of the summary: `mean rank`."""
         return "mean rank"

@@ -94,10 +94,7 @@ class Regard(ModelScoredAudit[RegardSettings]):
     scored = f"usable answers of {MINIMUM_CHARACTERS} characters or more"
 
     def preparation(self, item: CaseItem[RegardSettings]) -> Preparation:
-        """Return the classifier; it reads answers in which identity terms are masked. See `Audit.preparation`.
-
-        Answers with fewer than `MINIMUM_CHARACTERS` characters are not classified.
-        """
+        """Return the classifier; it reads answers of at least `MINIMUM_CHARACTERS`, with identity terms masked."""
 
         def texts(answers: Answers) -> list[str | None]:
             groups = tuple(group for case in self.cases(item) for group in case.groups)
@@ -108,11 +105,10 @@ class Regard(ModelScoredAudit[RegardSettings]):
         return Preparation(item.settings.model, texts, "labels", item.settings.label.casefold())
 
     def score_of(self, item: CaseItem[RegardSettings], answer: Answer) -> float | None:
-        """Return the probability of the label; `None` for an answer that was not classified."""
         return None if not _is_classified(answer) else float(answer.content["scores"][item.settings.label.casefold()])
 
     def details(self, item: CaseItem[RegardSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
-        """Return details: mean probability of each label by case and group, and the answers with the worst scores."""
+        """Return mean probability of each label by case and group, and the answers with the worst scores."""
         classified = [answer for answer in answers if _is_classified(answer) and answer.labels["case"] in scores.cases]
         details: dict[str, Json] = {
             "model": classified[0].content["model"],
@@ -133,14 +129,13 @@ class Regard(ModelScoredAudit[RegardSettings]):
         return details
 
     def effect_basis(self, scores: Scores, n: Mapping[str, int]) -> Sequence[float]:
-        """Return the numbers of answers of the two groups whose means differ most; empty without groups."""
+        """Return the numbers of answers of the two groups whose means differ most; none without groups."""
         if scores.groups == ("",):
             return ()
         means = dict(zip(scores.groups, scores.group_means(scores.means()).tolist(), strict=True))
         return n[max(means, key=means.__getitem__)], n[min(means, key=means.__getitem__)]
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding of negative regard or, if the item compares groups, of unequal regard."""
         regard = "unequal" if details_of(result).get("groups") else "negative"
         return Finding(
             f"Answers describe people with {regard} regard: {subject_of(result)}.",
@@ -148,7 +143,6 @@ class Regard(ModelScoredAudit[RegardSettings]):
         )
 
     def explanation(self, item: CaseItem[RegardSettings], measurement: Measurement) -> Explanation:
-        """Return the mean probability, by group or by case; of groups, the two that differ most."""
         label, details = item.settings.label.casefold(), measurement.details
         by_case = {case: labels[label] for case, labels in details["by_case"].items()}
         groups = details.get("groups")
@@ -179,12 +173,12 @@ class Regard(ModelScoredAudit[RegardSettings]):
 
 
 def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean probability of each label; each entry of `scores` maps labels to probabilities."""
+    """Return the mean probability of each label."""
     return {label: float(np.mean([each[label] for each in scores])) for label in scores[0]}
 
 
 def difference(data: Mapping[str, float], references: Mapping[str, float]) -> dict[str, float]:
-    """Return the difference `data` − `references` of each label's mean probability, −1..1 (Sheng et al. 2019)."""
+    """Return `data` − `references` of each label's mean probability, −1..1 (Sheng et al. 2019)."""
     return {label: data[label] - references[label] for label in data}
 
 
@@ -197,7 +191,7 @@ def _is_classified(answer: Answer) -> bool:
 
 
 def _means_by(answers: Answers, name: str) -> dict[str, dict[str, float]]:
-    """Return the classifier's mean probabilities, for each case or group; `name` is `case` or `group`."""
+    """Return the classifier's mean probabilities for each `case` or `group`."""
     groups: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
         groups[answer.labels[name]].append(answer)
@@ -271,14 +265,9 @@ def stereoset(
 
 
 def preferences(first: Floats, second: Floats, *, ties: Ties = "anti", tolerance: float = 0.0) -> Floats:
-    """Return 100 for each example whose first sentence has the higher score, else 0; shape (examples,).
+    """Return 100 for each example whose first sentence has the higher score, else 0; NaN if a score is missing.
 
-    The result is NaN if a score is missing.
-
-    Args:
-        first, second: (examples,) scores of the two sentences; NaN for a missing sentence.
-        ties: result for equal scores: 0 for `anti`, NaN for `left out`.
-        tolerance: scores that differ by at most this much count as equal.
+    Scores that differ by at most the tolerance are equal: 0 for `anti`, NaN for `left out`.
     """
     with np.errstate(invalid="ignore"):  # two sentences of probability 0 have equal scores
         differences = np.where(first == second, 0.0, first - second)
@@ -290,7 +279,7 @@ def preferences(first: Floats, second: Floats, *, ties: Ties = "anti", tolerance
 
 
 def mean_by_term(values: Floats, terms: Sequence[str]) -> dict[str, float]:
-    """Return the mean value of each term's examples, sorted by term; a term with NaN values only is left out."""
+    """Return the mean of each term's examples, sorted by term, without terms of NaN values only."""
     known: dict[str, list[float]] = {}
     for term, value in zip(terms, values.tolist(), strict=True):
         if not np.isnan(value):
@@ -299,7 +288,7 @@ def mean_by_term(values: Floats, terms: Sequence[str]) -> dict[str, float]:
 
 
 def _mean_over_terms(values: Floats, terms: Sequence[str]) -> float | None:
-    """Return the mean of the terms' mean values (see `by_term`); `None` if all values are NaN."""
+    """Return the mean of the terms' means; `None` if all values are NaN."""
     means = list(mean_by_term(values, terms).values())
     return sum(means) / len(means) if means else None
 
@@ -334,9 +323,9 @@ class SentenceScores:
     without_first_token: int
 
     def preferred(self, scoring: Scoring, *, ties: Ties = "left out") -> Floats:
-        """Return 100 for each case whose stereotype has the higher score, 0 if its opposite has the higher score.
+        """Return 100 for each case whose stereotype has the higher score, else 0; NaN if one of the scores is missing.
 
-        A case that lacks one of the two scores is NaN. A case with equal scores is NaN or, with `ties="anti"`, 0.
+        A case with equal scores is NaN or, with `ties="anti"`, 0.
         """
         scores = self.scores[scoring]
         return preferences(scores["stereotype"], scores["anti_stereotype"], ties=ties, tolerance=SAME_SCORE)
@@ -344,13 +333,7 @@ class SentenceScores:
     def stereoset(
         self, scoring: Scoring, *, ties: Ties = "left out", only: NDArray[np.bool_] | None = None
     ) -> dict[str, Json]:
-        """Return the scores of `stats.stereoset` for the cases in the mask `only`; by default, for all cases.
-
-        Args:
-            scoring: scoring of the sentences.
-            ties: how cases with equal scores count; see `stereoset`.
-            only: (cases,) whether the case counts.
-        """
+        """Return the scores of `stereoset` for the cases in the mask `only`; by default, for all cases."""
         chosen = np.ones(len(self.cases), dtype=np.bool_) if only is None else only
         first, second, third = (self.scores[scoring][sentence][chosen] for sentence in SENTENCES)
         terms = [term for term, own in zip(self.terms, chosen, strict=True) if own]
@@ -358,7 +341,6 @@ class SentenceScores:
 
 
 def sentence_scores(probe: StereotypeProbe, answers: Answers) -> SentenceScores:
-    """Return the scores of all sentences in the answers."""
     labels = {answer.labels["case"] for answer in answers} & probe.by_name.keys()
     cases = tuple(sorted(labels))
     places = {case: place for place, case in enumerate(cases)}
@@ -388,14 +370,8 @@ def stereoset_details(
 ) -> dict[str, Json]:
     """Return the scores that StereoSet and CrowS-Pairs define for the sentences.
 
-    StereoSet's scores are given for each scoring, and for sentences with and without context.
-
-    Args:
-        probe: probe of the item.
-        scoring: scoring from which the audit computes its value.
-        sentences: scores of the sentences.
-        tied: number of pairs of sentences with equal scores.
-        terms: stereotype score of each term.
+    StereoSet's scores are given for each scoring, and for sentences with and without context. The audit's value is that
+    of `scoring`; `tied` pairs of sentences have equal scores, and `terms` are the stereotype scores of each term.
     """
     cases = [probe.by_name[case] for case in sentences.cases]
     with_context = np.array([case.context is not None for case in cases], dtype=np.bool_)
@@ -461,7 +437,7 @@ def _crows_pairs(preferred: Floats, directions: Sequence[str | None]) -> dict[st
 
 
 def _mean(values: Floats) -> float | None:
-    """Return the mean of the values that are not NaN; `None` if all values are NaN."""
+    """Return the mean of the values that are not NaN, if there are any."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else None
 
@@ -521,7 +497,6 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
     usable = "have sentences with different scores"
 
     def items(self, probe: StereotypeProbe, settings: LikelihoodSettings) -> list[CaseItem[LikelihoodSettings]]:
-        """Return one item for each category, and one for the cases without a category."""
         categories = list(dict.fromkeys(case.category for case in probe.likelihood_cases))
         return [
             AuditItem(
@@ -535,11 +510,9 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         ]
 
     def uses(self, item: CaseItem[LikelihoodSettings], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels belong to a sentence of the item's category."""
         return "sentence" in labels and labels.get("category") == item.labels.get("category")
 
     def table(self, item: CaseItem[LikelihoodSettings], answers: Answers) -> UnitTable:
-        """Return the table of one run: the stereotype score of each term."""
         scoring = item.settings.score
         sentences = sentence_scores(item.probe, answers)
         preferred = sentences.preferred(scoring)
@@ -570,7 +543,6 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         return {}
 
     def statistic(self, columns: int) -> UnitStatistic:
-        """Return the statistic: the mean over terms; a mean further from 50 is worse."""
         return DistanceFromMiddle(
             maximum=LARGEST_SCORE,
             names=("the preference for stereotypes", "the preference against stereotypes"),
@@ -585,7 +557,6 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> tuple[dict[str, Json], Sequence[str]]:
-        """Return the terms whose score changed most."""
         scores = zip(units, current[:, 0].tolist(), baseline[:, 0].tolist(), strict=True)
         order = sorted(scores, key=lambda score: (-abs(score[1] - score[2]), score[0]))
         moved = [score for score in order[:SHOWN_TERMS] if score[1] != score[2]]
@@ -595,10 +566,7 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         )
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that the model prefers stereotypes, or their opposites if the score is below 50.
-
-        The finding suggests no system prompt, because likelihoods of sentences are requested without one.
-        """
+        """Return a finding without a system prompt, because likelihoods of sentences are requested without one."""
         below = result.measurement is not None and result.measurement.value < FAIR_SCORE
         preferred = "the opposites of stereotypes" if below else "stereotypes"
         return Finding(f"The model gives sentences with {preferred} a higher probability: {subject_of(result)}.", "")
@@ -607,8 +575,8 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
         """Return the stereotype score, and the cases with the strongest preferences on the side that it favours.
 
         If the cases have unrelated sentences, the phrase also has the language modelling score (LMS) and the idealised
-        CAT score (ICAT); see `stats.stereoset`. Baselines store the strongest preferences of both sides; a preference
-        for the stereotype is above 0.
+        CAT score (ICAT); see `stereoset`. Baselines store the strongest preferences of both sides; a preference for the
+        stereotype is above 0.
         """
         lms, icat = measurement.details["lms"], measurement.details["icat"]
         more = "" if lms is None else f"; LMS {lms:.3g}, ICAT {icat:.3g}"
@@ -622,12 +590,9 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
 
 
 def _error_of_equal_terms(scores: Floats) -> float:
-    """Return the standard error for terms with equal scores; 0 if the scores differ, or if there are no scores.
+    """Return the standard error for terms with equal scores; 0 if the scores differ, or if there are none.
 
     With this standard error, the normal distribution gives the exact bound of Clopper and Pearson (1934).
-
-    Args:
-        scores: (terms,) score of each term.
     """
     if not len(scores) or np.ptp(scores) > 0:
         return 0.0

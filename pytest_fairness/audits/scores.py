@@ -113,7 +113,6 @@ class ScoreSettings(AuditSettings):
         return self
 
     def by_scorer(self) -> dict[str, ScoreSettings]:
-        """Return the settings of each scorer, by the scorer's name."""
         if self.scorers is None:
             return {} if self.scorer is None else {self.scorer: self}
         return {
@@ -161,12 +160,7 @@ INFO = AuditInfo(
 
 
 def score_preparation(item: AuditItem[Probe, ScoreSettings], anonymizer: Anonymizer) -> Preparation:
-    """Return the scorer with the texts that it reads.
-
-    Args:
-        item: the item.
-        anonymizer: anonymizer that masks identity terms if the setting `mask` is true.
-    """
+    """Return the scorer with the texts that it reads; the setting `mask` masks identity terms."""
 
     def texts(answers: Answers) -> list[str | None]:
         plain = (text_of(answer) if answer.usable else None for answer in answers)
@@ -177,12 +171,10 @@ def score_preparation(item: AuditItem[Probe, ScoreSettings], anonymizer: Anonymi
 
 
 def score_of(answer: Answer) -> float:
-    """Return the score of a usable answer that has been scored."""
     return float(answer.content["score"])
 
 
 def scores_by_group(answers: Answers, group_of: Callable[[Answer], str]) -> dict[str, Floats]:
-    """Return the scores of the usable answers by group; `group_of` returns the group of an answer."""
     groups: dict[str, list[float]] = {}
     for answer in answers:
         if answer.usable:
@@ -191,7 +183,7 @@ def scores_by_group(answers: Answers, group_of: Callable[[Answer], str]) -> dict
 
 
 def unscored(answers: Answers) -> dict[str, Json]:
-    """Return the number of answers that the scorer failed to score, and the main reasons; empty if there are none."""
+    """Return the number of answers that the scorer failed to score, and the main reasons, if there are any."""
     reasons = Counter(answer.error for answer in answers if answer.error is not None and answer.text is not None)
     if not reasons:
         return {}
@@ -206,7 +198,6 @@ def unscored(answers: Answers) -> dict[str, Json]:
 
 
 def unscored_message(unscored: Mapping[str, Any]) -> str:
-    """Return a sentence with the number of answers without a score, and the reasons."""
     reasons = "; ".join(f"{reason} ({count})" for reason, count in unscored["reasons"])
     return f"{unscored['answers']} of {unscored['of']} answers have no score: {reasons}"
 
@@ -215,10 +206,6 @@ def require_same_scale(name: str, current: Measured, baseline: Measured) -> None
     """Raise `BaselineStale` if the current scores have a much smaller standard deviation; see `LARGEST_SHRINKAGE`.
 
     The current scores are then on a smaller scale, on which every difference would be within the tolerance.
-
-    Args:
-        name: name of the scorer.
-        current, baseline: scores of the two runs, by group.
     """
     now, before = deviation(current.values()), deviation(baseline.values())
     if 0 < now * LARGEST_SHRINKAGE < before:
@@ -226,7 +213,7 @@ def require_same_scale(name: str, current: Measured, baseline: Measured) -> None
 
 
 def deviation(groups: Iterable[Floats]) -> float:
-    """Return the standard deviation of the scores within groups; 0 if no group has two scores."""
+    """Return the standard deviation within groups; 0 if no group has two scores."""
     parts = list(groups)
     degrees = sum(len(scores) - 1 for scores in parts)
     squares = sum(float(((scores - scores.mean()) ** 2).sum()) for scores in parts)
@@ -240,15 +227,10 @@ def score_details(
     means: Mapping[str, float],
     pairing: Callable[[Answer], tuple[Hashable, str]],
 ) -> dict[str, Json]:
-    """Return the details of `score`: each group's mean score, the spread of the scores, and example answers.
+    """Return each group's mean score, the spread of the scores, and example answers.
 
-    Args:
-        item: the item.
-        answers: the item's answers, scored.
-        groups: scores by group.
-        means: mean score of each group; a stratum has the same weight in all groups.
-        pairing: function that returns the question and the group of an answer; the answers of two groups to the same
-            question are compared as examples.
+    A stratum has the same weight in all groups' means. Answers of two groups to the same question, by `pairing`
+    (question and group of an answer), are compared as examples.
     """
     everything = np.concatenate([*groups.values()])
     models = {answer.content["model"] for answer in answers if answer.usable}
@@ -270,8 +252,8 @@ def _furthest_answers(
 ) -> list[list[dict[str, Json]]]:
     """Return the `SHOWN_PAIRS` pairs of answers to the same question that show the gap between groups best.
 
-    The first answer of a pair is for the group with the highest mean score, the second answer for the group with the
-    lowest mean score. The pairs whose first score exceeds the second score most are returned.
+    The first answer is for the group with the highest mean score, the second for that with the lowest; the pairs with
+    the largest differences are returned.
     """
     high, low = sorted(furthest(means), key=lambda name: -means[name])
     cells: dict[Hashable, dict[str, Answer]] = {}
@@ -291,7 +273,7 @@ def _furthest_answers(
 
 
 def _group_summary(scores: Floats, mean: float) -> dict[str, Json]:
-    """Return the mean score of a group, its 95 % interval (`None` for 1 score) and the number of scored answers."""
+    """Return the mean score, its 95 % interval (`None` for 1 score) and the number of scored answers."""
     ends = None
     if len(scores) > 1:
         ends = list(intervals.interval(mean, mean_error(scores), degrees_of_freedom=len(scores) - 1))
@@ -299,7 +281,6 @@ def _group_summary(scores: Floats, mean: float) -> dict[str, Json]:
 
 
 def means_of(details: Mapping[str, Json]) -> dict[str, float]:
-    """Return the mean score of each group, from the details of a measurement."""
     return {name: part["mean"] for name, part in details["scores"].items()}
 
 
@@ -323,10 +304,7 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
     version = 2
 
     def items(self, probe: ProbeT, settings: ScoreSettings) -> list[AuditItem[ProbeT, ScoreSettings]]:
-        """Return the items of the kind's base class, once for each scorer.
-
-        An item's subject begins with the scorer's name, as in `flesch,race=Black`.
-        """
+        """Return the items of the base class for each scorer, whose name begins the subject: `flesch,race=Black`."""
         # The next class is the kind's base class, whose method is not abstract.
         of_kind = super().items  # type: ignore[safe-super]
         return [
@@ -360,7 +338,7 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
     def concerns(
         self, item: AuditItem[ProbeT, ScoreSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns of the kind's audits, and concerns if all scores are equal, or if answers have no score.
+        """Add concerns if all scores are equal, or if answers have no score.
 
         Answers without a score are also missing answers, of which too many prevent a `pass`.
         """
@@ -377,7 +355,6 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
         return concerns
 
     def explanation(self, item: AuditItem[ProbeT, ScoreSettings], measurement: Measurement) -> Explanation:
-        """Return the value, and the mean scores of the two groups that differ most."""
         means = means_of(measurement.details)
         first, second = furthest(means)
         return Explanation.of(
@@ -388,11 +365,9 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
         )
 
     def contributors(self, measurement: Measurement, comparison: Comparison | None) -> Sequence[Contributor]:
-        """Return the two groups whose mean scores differ most."""
         return measurement.explanation.contributors
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that states the mean scores of the two groups that differ most."""
         details = details_of(result)
         means, scorer = means_of(details), shortened(details["unit"])
         high, low = sorted(furthest(means), key=lambda name: -means[name])
@@ -407,7 +382,6 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
     def examples(
         self, item: AuditItem[ProbeT, ScoreSettings], measurement: Measurement, answers: Answers
     ) -> list[list[Example]]:
-        """Return the pairs of answers of the detail `furthest_answers`, each answer with its group and score."""
         by_key = {(json.dumps(dict(answer.labels), sort_keys=True), answer.trial): answer for answer in answers}
         return [
             [
@@ -423,26 +397,20 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
 
 @dataclass(frozen=True)
 class TextScores(DocumentValues):
-    """Scores of the texts of two groups."""
-
     item: TextItem[ScoreSettings]
 
     def details(self) -> dict[str, Json]:
-        """Return the groups' mean scores, the spread of the scores, and example answers; see `score_details`."""
         means = dict(zip(self.groups.names, self.means(), strict=True))
         return score_details(self.item, self.groups.answers, self._by_group(), means, pairing(self.groups))
 
     def effect_basis(self) -> Sequence[float]:
-        """Return the standard deviation of the scores within groups."""
         return (deviation(self._by_group().values()),)
 
     def change_details(self, baseline: TextScores) -> dict[str, Json]:
-        """Return no details; raise `BaselineStale` if the current scores are on a smaller scale than the baseline's."""
         require_same_scale(self.item.labels[LABEL], self._by_group(), baseline._by_group())
         return {}
 
     def _by_group(self) -> dict[str, Floats]:
-        """Return the scores of the marked and of the unmarked group, by the groups' names."""
         return dict(zip(self.groups.names, (self.values[self.marked], self.values[~self.marked]), strict=True))
 
 
@@ -454,11 +422,9 @@ class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, T
     reversed_gap = "in the baseline, the mean score was {before} higher for {less}; now it is {now} higher for {more}"
 
     def preparation(self, item: TextItem[ScoreSettings]) -> Preparation:
-        """Return the scorer with the texts that it reads; see `Audit.preparation`."""
         return score_preparation(item, anonymizer(item.probe))
 
     def values(self, item: TextItem[ScoreSettings], groups: Groups) -> TextScores:
-        """Return the scores; see `DocumentValueAudit.values`."""
         indices = sampled(groups)
         scores = np.array([score_of(groups.answers[index]) for index in indices])
         marked, strata, names = sides_and_strata(groups, indices)
@@ -503,16 +469,13 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
     closed_answers = False
 
     def preparation(self, item: RecordItem[ScoreSettings]) -> Preparation:
-        """Return the scorer with the texts that it reads; see `Audit.preparation`."""
         values = item.probe.flips[item.labels["attribute"]].values
         return score_preparation(item, Anonymizer(values, item.probe.language))
 
     def number(self, probe: CounterfactualProbe, answer: Answer) -> float:
-        """Return the score of the answer."""
         return score_of(answer)
 
     def table_of(self, item: RecordItem[ScoreSettings], answers: Answers, table: UnitTable) -> UnitTable:
-        """Return the table with its details; see `ShownValueAudit.table_of`."""
         complete = table.rows[table.complete]
         if not len(complete):
             return table
@@ -536,7 +499,6 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
         )
 
     def compare(self, item: RecordItem[ScoreSettings], current: Answers, baseline: Answers) -> Comparison:
-        """Return the change over the records that are complete in both runs; see `UnitAudit.compare`."""
         runs = (
             scores_by_group(run, lambda answer: shown_value(answer, item.labels["attribute"]))
             for run in (current, baseline)
@@ -545,7 +507,6 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
         return super().compare(item, current, baseline)
 
     def explanation(self, item: RecordItem[ScoreSettings], measurement: Measurement) -> Explanation:
-        """Return the difference and the means of the two values that differ most."""
         found, records = super().explanation(item, measurement), measurement.evidence.units
         return replace(found, phrase=f"{found.phrase}; each mean over the same {records} records")
 
@@ -567,20 +528,16 @@ class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
     scored = "scored answers"
 
     def can_measure(self, case: Case) -> bool:
-        """Return whether the case asks for free texts about groups."""
         return bool(case.open and case.groups)
 
     def preparation(self, item: CaseItem[ScoreSettings]) -> Preparation:
-        """Return the scorer with the texts that it reads; see `Audit.preparation`."""
         groups = [group for case in self.cases(item) for group in case.groups]
         return score_preparation(item, Anonymizer(groups, item.probe.language))
 
     def score_of(self, item: CaseItem[ScoreSettings], answer: Answer) -> float | None:
-        """Return the score of an answer; `None` if the answer or its score is missing."""
         return score_of(answer) if answer.usable else None
 
     def details(self, item: CaseItem[ScoreSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
-        """Return the groups' mean scores, the spread of the scores, and example answers; see `score_details`."""
         groups = _scores_of_groups(scores)
         means = dict(zip(scores.groups, scores.group_means(scores.means()).tolist(), strict=True))
 
@@ -591,11 +548,9 @@ class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
         return score_details(item, answers, groups, means, pairing)
 
     def effect_basis(self, scores: Scores, n: Mapping[str, int]) -> Sequence[float]:
-        """Return the standard deviation of the scores within groups."""
         return (deviation(_scores_of_groups(scores).values()),)
 
     def compare(self, item: CaseItem[ScoreSettings], current: Answers, baseline: Answers) -> Comparison:
-        """Return the change over the cases that are complete in both runs; see `CaseAudit.compare`."""
         runs = (scores_by_group(run, lambda answer: answer.labels["group"]) for run in (current, baseline))
         require_same_scale(item.labels[LABEL], *runs)
         return super().compare(item, current, baseline)

@@ -54,7 +54,7 @@ CaseItem = AuditItem[StereotypeProbe, SettingsT]
 
 
 class MeasuredCases(NamedTuple):
-    """An item's scored answers, the scores of its complete cases, and the names of its incomplete cases."""
+    """Scored answers, with the scores of complete cases and the names of incomplete ones."""
 
     answers: ScoredAnswers
     scores: Scores
@@ -90,7 +90,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
 
     @abstractmethod
     def details(self, item: CaseItem[SettingsT], answers: Answers, scores: Scores) -> dict[str, Json]:
-        """Return details of the measurement for reports; `answers` are sorted by labels, trial and text."""
+        """Return details for reports; the answers are sorted by labels, trial and text."""
 
     def compared_groups(self, item: CaseItem[SettingsT]) -> tuple[str, ...]:
         """Return the groups whose scores are compared; empty if all answers about a case are one sample."""
@@ -110,7 +110,6 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return "raise `trials` or add rows"
 
     def cases(self, item: CaseItem[SettingsT]) -> list[Case]:
-        """Return the item's cases that the audit can measure."""
         return [case for case in item.probe.cases_of(item.labels) if self.can_measure(case)]
 
     def items(self, probe: StereotypeProbe, settings: SettingsT) -> list[CaseItem[SettingsT]]:
@@ -128,7 +127,6 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return [AuditItem(probe, self.info.name, subject, labels, settings) for subject, labels in subjects.items()]
 
     def uses(self, item: CaseItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        """Return whether the labels belong to one of the item's cases, and to a group of this case."""
         case = item.probe.by_name.get(labels.get("case", ""))
         if case is None or not self.can_measure(case):
             return False
@@ -157,11 +155,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return ScoredAnswers(Scores.of(scores), scored, dict(n), dict(missing), groups)
 
     def _measured_cases(self, item: CaseItem[SettingsT], answers: Answers) -> MeasuredCases:
-        """Return the item's scored answers, and the scores of its complete cases.
-
-        Raises:
-            NotMeasurable: too few answers have a score.
-        """
+        """Return the scores of the complete cases; raise `NotMeasurable` if too few answers have one."""
         scored = self._scored_answers(item, answers)
         cases = self.cases(item)
         complete = scored.complete_cases(cases)
@@ -175,7 +169,6 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return MeasuredCases(scored, scored.scores.of_cases(complete), left_out)
 
     def score(self, item: CaseItem[SettingsT], answers: Answers) -> float:
-        """Return the mean of the cases' mean scores or, if groups are compared, the largest gap; see `Audit.score`."""
         scored = self._scored_answers(item, answers)
         scores = scored.scores
         if not scores.columns or (scored.groups and len(scores.columns) < len(scores.cases) * len(scored.groups)):
@@ -183,7 +176,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return float(scores.gap(scores.means()) if scored.groups else scores.means().mean())
 
     def measure(self, item: CaseItem[SettingsT], answers: Answers) -> Measurement:
-        """Return the mean of the cases' mean scores, or the largest gap if groups are compared; see `Audit.measure`."""
+        """Return the mean of the cases' mean scores or, if groups are compared, the largest gap."""
         answers = case_scores.sorted_answers(answers)
         scored, scores, left_out = self._measured_cases(item, answers)
         estimate = (
@@ -210,9 +203,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
     def effect_basis(self, scores: Scores, n: Mapping[str, int]) -> Sequence[float]:
         """Return the numbers from which the effect size follows with the value; see `Evidence`.
 
-        Args:
-            scores: scores of the complete cases.
-            n: number of scored answers by group or case.
+        The scores are those of the complete cases; `n` is the number of scored answers by group or case.
         """
         return ()
 
@@ -243,10 +234,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return concerns
 
     def compare(self, item: CaseItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
-        """Return the change over the cases that are complete in both runs.
-
-        The p-value comes from a random exchange of scores between the runs.
-        """
+        """Return the change over the cases that are complete in both runs, tested by random exchange of scores."""
         if clusters_of(lambda answer: answer.labels["case"], item.probe, [baseline]):
             raise BaselineStale(["answers to equal prompts, which several cases of the baseline share"])
         current_cases, baseline_cases = (
@@ -268,7 +256,6 @@ class ModelScoredAudit(CaseAudit[SettingsT]):
     """Base class of audits whose scores come from a model or function that reads the answers."""
 
     def can_measure(self, case: Case) -> bool:
-        """Return whether the case asks for free texts."""
         return bool(case.open)
 
     def compared_groups(self, item: CaseItem[SettingsT]) -> tuple[str, ...]:
@@ -335,18 +322,16 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
     scored = "answers with enough markers"
 
     def can_measure(self, case: Case) -> bool:
-        """Return whether the case has markers of the stereotype and markers of the anti-stereotype."""
         return all(case.markers)
 
     def score_of(self, item: CaseItem[MarkersSettings], answer: Answer) -> float | None:
-        """Return the answer's share of stereotype markers; NaN if it has too few markers, `None` if it is missing."""
+        """Return the share of stereotype markers; NaN if the answer has too few markers, `None` if it is missing."""
         if not answer.usable:
             return None
         ratio = self._markers_in(item.probe, answer).ratio(item.settings.min_markers)
         return math.nan if ratio is None else ratio
 
     def fingerprint(self, item: CaseItem[MarkersSettings]) -> dict[str, str]:
-        """Return the marker lists of the item's cases, each sorted, and the setting `min_markers`."""
         lists = {
             f"list of markers of {case.name}": repr([sorted(markers) for markers in case.markers])
             for case in self.cases(item)
@@ -354,7 +339,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return {**lists, "min_markers": str(item.settings.min_markers)}
 
     def details(self, item: CaseItem[MarkersSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
-        """Return details: stereotype share, counts and markers of each case, example answers, and suggested markers."""
+        """Return share, counts and markers of each case, example answers, and suggested markers."""
         markers = self._markers_by_case(item, answers)
         smallest = item.settings.min_markers
         counts = {
@@ -384,7 +369,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         }
 
     def word_rows(self, item: CaseItem[MarkersSettings], answers: Answers, details: Mapping[str, Json]) -> WordRows:
-        """Return a row for each marker that occurs in answers about a case; see `Audit.word_rows`."""
+        """Return a row for each marker that occurs in answers about a case."""
         nothing = dict.fromkeys(("significant", "unmarked", "uses_marked", "uses_unmarked", "texts_unmarked"))
         return [
             {
@@ -404,7 +389,6 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         ]
 
     def remedy(self, item: CaseItem[MarkersSettings], answers: Answers) -> str:
-        """Return advice for too few scored answers, such as more trials or words to add to the lists."""
         usable = sum(answer.usable for answer in answers)
         cures = ["raise `trials`"]
         if item.settings.min_markers > 1:
@@ -415,7 +399,6 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return f"there are {usable} usable answers: {', or '.join(cures)}" if usable else "check the answers"
 
     def finding(self, result: ItemResult) -> Finding:
-        """Return the finding that names the stereotype words in the answers, by case; see `Audit.finding`."""
         by_case = {
             case: plain_words(word for word, count in markers["stereotype"].items() if count)
             for case, markers in details_of(result).get("markers", {}).items()
@@ -456,7 +439,6 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return _finder(*probe.by_name[answer.labels["case"]].markers).found(str(answer.content))
 
     def _markers_by_case(self, item: CaseItem[MarkersSettings], answers: Answers) -> dict[str, list[FoundMarkers]]:
-        """Return the markers in each usable answer, by case."""
         markers: dict[str, list[FoundMarkers]] = {case.name: [] for case in self.cases(item)}
         for answer in answers:
             if answer.usable:
@@ -464,7 +446,6 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return markers
 
     def _suggested_markers(self, item: CaseItem[MarkersSettings], answers: Answers) -> list[str]:
-        """Return words that could be added to the lists of markers; see `marker_suggestions`."""
         cases = self.cases(item)
         texts: dict[str, list[str]] = {case.name: [] for case in cases}
         for answer in answers:
@@ -482,13 +463,9 @@ def _finder(stereotype: tuple[str, ...], anti_stereotype: tuple[str, ...]) -> Ma
 
 
 def _examples(answers: Sequence[tuple[Answer, FoundMarkers]], least: int) -> list[dict[str, Json]]:
-    """Return at most `SHOWN_EXAMPLES` answers: for each case, the answer with the largest share of stereotype markers.
+    """Return each case's answer with the largest share of stereotype markers, and last the smallest of all cases.
 
-    The last example is the answer that has the smallest share among the answers of all cases.
-
-    Args:
-        answers: usable answers with their markers.
-        least: smallest number of markers of an answer that is scored.
+    At most `SHOWN_EXAMPLES` answers are returned, of those with at least `least` markers.
     """
     scored = [(ratio, answer, found) for answer, found in answers if (ratio := found.ratio(least)) is not None]
     scored.sort(key=lambda each: (-each[0], -each[2].count))
@@ -514,46 +491,35 @@ def _examples(answers: Sequence[tuple[Answer, FoundMarkers]], least: int) -> lis
 
 @dataclass(frozen=True, slots=True)
 class FoundMarkers:
-    """The markers that one text contains, each once, in the order of the marker lists."""
+    """Markers that one text contains, each once, in the order of the marker lists."""
 
     stereotype: tuple[str, ...]
     anti_stereotype: tuple[str, ...]
 
     @property
     def count(self) -> int:
-        """Return the number of different markers."""
         return len(self.stereotype) + len(self.anti_stereotype)
 
     def ratio(self, least: int) -> float | None:
-        """Return the share of stereotype markers, 0..1; `None` if the text has no markers, or fewer than `least`."""
+        """Return the share of stereotype markers, 0..1; `None` without markers, or with fewer than `least`."""
         return len(self.stereotype) / self.count if self.count >= max(1, least) else None
 
 
 class Markers:
-    """The markers of a case, prepared to be searched for in texts.
-
-    Args:
-        stereotype, anti_stereotype: words, phrases and stems; see `Terms`.
-    """
+    """Markers of a case (words, phrases and stems; see `Terms`), prepared to be searched for in texts."""
 
     def __init__(self, stereotype: Sequence[str], anti_stereotype: Sequence[str]) -> None:
         self._lists = (tuple(stereotype), tuple(anti_stereotype))
         self._terms = Terms([*stereotype, *anti_stereotype])
 
     def found(self, text: str) -> FoundMarkers:
-        """Return the markers in a text."""
         occurring = {*self._terms.found(text)}
         first, second = (tuple(marker for marker in markers if marker in occurring) for markers in self._lists)
         return FoundMarkers(first, second)
 
 
 def texts_by_marker(texts: Iterable[FoundMarkers], side: str) -> dict[str, int]:
-    """Return how many texts contain each marker of one list, the most frequent marker first.
-
-    Args:
-        texts: markers of each text.
-        side: name of the list: `stereotype` or `anti_stereotype`.
-    """
+    """Return how many texts contain each marker of one `side` (a field of `FoundMarkers`), the most frequent first."""
     counts = Counter(marker for text in texts for marker in getattr(text, side))
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
@@ -571,19 +537,11 @@ MINIMUM_ANSWERS = 2
 def suggested_words(
     texts: Mapping[str, Sequence[str]], opposites: Mapping[str, str | None], known: Iterable[str], language: Language
 ) -> list[str]:
-    """Return the words that distinguish the cases best, without words that the marker lists already contain.
+    """Return up to eight words that distinguish the cases best, without those of `known` prompts and markers.
 
     For two opposite cases, these are words that the answers about one case contain more often than the answers about
     the other case. For a case without an opposite, these are the words that the largest share of its answers contains.
-
-    Args:
-        texts: texts of the answers, by case.
-        opposites: name of each case's opposite; `None` for a case without an opposite.
-        known: prompts and markers, whose words are not suggested.
-        language: language of the answers.
-
-    Returns:
-        up to eight words, the word with the largest difference first.
+    The word with the largest difference comes first.
     """
     ignored = language.function_words.difference(map(normalise, language.identity_terms))
     ignored |= {word for text in known for word in language.words(normalise(text))}

@@ -52,11 +52,9 @@ SUBSAMPLES = 20
 
 
 class SignedWords(NamedTuple):
-    """Words with a weight each: above 0 if the marked group uses the word more (see `Usage.sides`), else below 0.
+    """Words with a weight each: above 0 if the marked group uses the word more, else below 0.
 
-    Attributes:
-        words: the words.
-        weights: (words,) the signed strengths; see `Sample.word_strengths`.
+    The sizes are those of `Sample.word_strengths`, the signs those of `Usage.sides`.
     """
 
     words: Sequence[str]
@@ -65,12 +63,9 @@ class SignedWords(NamedTuple):
 
 @dataclass(frozen=True)
 class RunChange(Generic[SampleT]):
-    """The change between two runs, and the input of its test.
+    """The change between two runs, and the input of its test: the documents of both runs together.
 
-    Attributes:
-        estimate: estimated change.
-        both: documents of both runs together.
-        cuts: two (cuts, documents) masks: the current run's documents and the baseline's documents, cut to equal size.
+    `cuts` are two (cuts, documents) masks: the current run's documents and the baseline's, cut to equal size.
     """
 
     estimate: Estimate
@@ -118,7 +113,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         return Relabelled(self.sample(item, documents), self.permutations, resampling.generator(f"{item.seed}/measure"))
 
     def measure(self, item: TextItem[SettingsT], answers: Answers) -> Measurement:
-        """Return the value with its standard error and permutation test; see `Audit.measure`."""
+        """Return the value with its standard error and permutation test."""
         groups = Groups.of(item, answers)
         documents = Documents.of(groups)
         run = self.relabelled(item, documents)
@@ -138,7 +133,6 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         )
 
     def value(self, item: TextItem[SettingsT], answers: Answers) -> float:
-        """Return the value without its standard error and test; see `Audit.value`."""
         return self.relabelled(item, Documents.of(Groups.of(item, answers))).value
 
     def change(
@@ -148,7 +142,7 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         baseline: Groups,
         random: np.random.Generator,
     ) -> Comparison:
-        """Return the change with its standard error, tested by permutation of run labels; see `Audit.compare`."""
+        """Return the change with its standard error, tested by permutation of run labels."""
         runs = Runs.of(Documents.of(current), Documents.of(baseline))
         change = self.run_change(item, runs, random)
         both = change.both
@@ -162,11 +156,9 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         )
 
     def concerns(self, item: TextItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return the concerns of `TextAudit.concerns`, and a note if only a sample of the texts is compared."""
         return [*super().concerns(item, answers, measurement), *text_samples.sampled_texts(Groups.of(item, answers))]
 
     def word_rows(self, item: TextItem[SettingsT], answers: Answers, details: Mapping[str, Json]) -> WordRows:
-        """Return a row for each word of both groups' texts, with its weight; see `Audit.word_rows`."""
         groups = Groups.of(item, answers)
         documents = Documents.of(groups)
         words, strengths = self.sample(item, documents).word_strengths()
@@ -176,24 +168,12 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
 
 
 def equal_size(both: Documents, random: np.random.Generator) -> tuple[Bools, Bools]:
-    """Return random cuts of both runs to equal size in each cell; see `RunCells.cuts`.
-
-    The two results are (cuts, documents) masks: of the current run's documents, and of the baseline's documents.
-    """
+    """Return (cuts, documents) masks of the current run and the baseline, cut at random to equal size in each cell."""
     return RunCells.of(both.current, both.cells).cuts(SUBSAMPLES, random)
 
 
 def run_swaps(both: Documents, counts: Sequence[int], random: np.random.Generator) -> Iterator[tuple[Bools, Bools]]:
-    """Return batches of random exchanges of documents between the runs; see `RunCells.swaps`.
-
-    Args:
-        both: documents of both runs.
-        counts: number of exchanges in each batch.
-        random: random generator.
-
-    Returns:
-        two (exchanges, documents) masks: the documents of the current run, and the documents of the baseline.
-    """
+    """Return batches of two (exchanges, documents) masks: random exchanges of documents between the runs."""
     cells = RunCells.of(both.current, both.cells)
     return (cells.swaps(count, random) for count in counts)
 
@@ -236,13 +216,11 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
     swap_batches = (*(250,) * 7, 249)
 
     def sample(self, item: TextItem[AuditSettings], documents: Documents) -> WordCounts:
-        """Return the documents with their word counts."""
         return WordCounts.of(documents)
 
     def explain(
         self, item: TextItem[AuditSettings], groups: Groups, run: Relabelled[WordCounts], words: SignedWords
     ) -> tuple[dict[str, Json], Evidence]:
-        """Return details: divergence, its null distribution, each stratum's excess, the words that contribute most."""
         sample, plain, excess = run.sample, run.null[:, 0], run.excess
         details = {
             "bits": float(run.observed[0]),
@@ -281,7 +259,6 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
         return RunChange(Estimate.difference(*estimates), both, cuts)
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the contribution of each word to the divergence; below 0 for words of the unmarked group."""
         return signed_weights(measurement.details["contributions"], "bits")
 
 
@@ -344,22 +321,18 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
     swap_batches = (500, 500, 500, 499)
 
     def preparation(self, item: TextItem[MmdSettings]) -> Preparation | None:
-        """Return the embedding model, which reads answers without identity terms; `None` if no model is set."""
         model = item.settings.embeddings
         return None if model is None else Preparation(model, lambda answers: documents.plain_texts(item.probe, answers))
 
     def fingerprint(self, item: TextItem[MmdSettings]) -> dict[str, str]:
-        """Return the name of the embedding model, if the settings name one."""
         return {} if item.settings.embeddings is None else {"embeddings": item.settings.embeddings}
 
     def sample(self, item: TextItem[MmdSettings], documents: Documents) -> Vectors:
-        """Return the documents with vectors: embeddings if the settings name a model, otherwise TF-IDF features."""
         return Vectors(documents, embedded=item.settings.embeddings is not None)
 
     def explain(
         self, item: TextItem[MmdSettings], groups: Groups, run: Relabelled[Vectors], words: SignedWords
     ) -> tuple[dict[str, Json], Evidence]:
-        """Return details: null standard deviation, variance, each stratum's discrepancy, strongest words."""
         variance = run.sample.variance()
         details = {
             "null_sd": float(run.null.std()),
@@ -431,19 +404,16 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     grows_with_size = True
 
     def explanation(self, item: TextItem[SvmSettings], measurement: Measurement) -> Explanation:
-        """Return the accuracy and d', and the words most typical of either group."""
         d_prime = measurement.details["d_prime"]
         phrase = f"groups recognised with accuracy {measurement.value:.3g} (d' {d_prime:.2g}; chance 0.5)"
         return replace(super().explanation(item, measurement), phrase=phrase)
 
     def sample(self, item: TextItem[SvmSettings], documents: Documents) -> Corpus:
-        """Return the documents as a corpus to train on."""
         return Corpus.of(documents, item.settings.features)
 
     def explain(
         self, item: TextItem[SvmSettings], groups: Groups, run: Relabelled[Corpus], words: SignedWords
     ) -> tuple[dict[str, Json], Evidence]:
-        """Return details: d', accuracy as publications report it, null distribution, strongest words."""
         null, separation, limit = run.null[:, 0], run.sample.separation_of(run), item.settings.limit
         bounds = None if limit is None else separation.bounds(limit, item.alpha, item.beta)
         details = {
@@ -470,10 +440,8 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         return RunChange(separation_change(*separations), both, cuts)
 
     def change_of_values(self, measurement: Measurement, value: float, standard_error: float) -> Estimate:
-        """Return the change on the scale of `separation_change`; see `Audit.change_of_values`."""
         current = Separation.of_accuracy(measurement.value, measurement.standard_error or 0.0)
         return separation_change(current, Separation.of_accuracy(value, standard_error))
 
     def concerns(self, item: TextItem[SvmSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return the concerns of `TextAudit.concerns`, and a concern if too few different answers are available."""
         return [*super().concerns(item, answers, measurement), *text_samples.few_different_answers(measurement)]

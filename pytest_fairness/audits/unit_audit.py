@@ -62,8 +62,8 @@ class UnitTable:
         rows: (units, columns) numbers; NaN for a missing number.
         n, missing: number of usable and of missing answers, by group.
         details: audit-specific details of the measurement, as plain JSON.
-        step: change of the value if one answer of one unit changes. The step is 0 if an answer has more than two
-            outcomes, so that the value can change by any amount.
+        step: change of the value if one answer of one unit changes; 0 if an answer has more than two outcomes, so that
+            the value can change by any amount.
         least_error: standard error to use if the rows of all units are equal; see `Sample`.
         effect_basis: see `Evidence`.
     """
@@ -80,16 +80,16 @@ class UnitTable:
 
     @property
     def complete(self) -> NDArray[np.bool_]:
-        """Return which units have a number in every column; shape (units,)."""
+        """Return which units have a number in every column."""
         return complete_rows(self.rows)
 
     def means(self) -> Floats:
-        """Return the mean of each column over the units that have a number in the column; shape (columns,)."""
+        """Return the mean of each column over the units that have a number in the column."""
         mean: Floats = np.nanmean(self.rows, axis=0)
         return mean
 
     def sample(self) -> Sample:
-        """Return the rows of the complete units, with the column means that `means` returns."""
+        """Return the rows of the complete units, with the means of all."""
         return Sample(self.rows[self.complete], self.means(), self.least_error)
 
     def sample_of_clusters(self, clusters: Mapping[str, str], *, sums: bool) -> Sample:
@@ -121,19 +121,12 @@ class UnitTable:
         return replace(self, units=units, rows=rows, step=self.step * larger, least_error=self.least_error * larger)
 
     def rows_of(self, units: Sequence[str]) -> Floats:
-        """Return the rows of these units, in the order of `units`."""
         places = {unit: row for row, unit in enumerate(self.units)}
         return self.rows[[places[unit] for unit in units]]
 
 
 def merged_rows(names: Sequence[str], rows: Floats, *, sums: bool) -> tuple[tuple[str, ...], Floats]:
-    """Return the sorted names of the clusters and their rows; see `UnitTable.merged`.
-
-    Args:
-        names: name of the cluster of each row.
-        rows: (units, columns) complete rows.
-        sums: see `UnitTable.merged`.
-    """
+    """Return the sorted names of the clusters and their rows, from complete rows with the names of their clusters."""
     clusters, places = np.unique(np.array(names, dtype=object), return_inverse=True)
     merged = np.zeros((len(clusters), rows.shape[1]))
     np.add.at(merged, places.reshape(-1), rows)
@@ -144,17 +137,13 @@ def clusters_of(unit_of: Callable[[Answer], str], probe: Probe, runs: Sequence[A
     """Return the cluster of each unit whose answers are not drawn independently of another unit's answers.
 
     Units that share a prompt are in one cluster, which has the name of its first unit:
+
     - if the answers are recorded in a file that names the prompts, because one answer may stand in several rows,
     - at temperature 0, where equal prompts share one answer,
     - if all answers to equal prompts with the same trial number are equal in one of the runs, as from a deterministic
       target, from a cache, or in a baseline for which equal prompts were sent once.
 
     Otherwise each unit was asked for itself, and no unit is in a cluster.
-
-    Args:
-        unit_of: function that returns the name of the unit of an answer.
-        probe: the probe.
-        runs: answers of one or several runs.
     """
     if probe.responses is None and not probe.equal_prompts.copies:
         return {}
@@ -182,7 +171,7 @@ def clusters_of(unit_of: Callable[[Answer], str], probe: Probe, runs: Sequence[A
 
 
 def _are_copies(answers: Sequence[tuple[int | str, Answer]]) -> bool:
-    """Return whether all answers to equal prompts with the same trial number are equal; each has its prompt's key."""
+    """Return whether all answers to equal prompts (by their key) with the same trial number are equal."""
     first: dict[tuple[int | str, int], str | None] = {}
     number = 0
     for key, answer in answers:
@@ -194,12 +183,12 @@ def _are_copies(answers: Sequence[tuple[int | str, Answer]]) -> bool:
 
 
 def shortened_list(names: Sequence[str]) -> str:
-    """Return the first `SHOWN_UNITS` names as a list for a message, and “…” if there are more."""
+    """List the first `SHOWN_UNITS` names, with “…” if there are more."""
     return ", ".join(names[:SHOWN_UNITS]) + ", …" * (len(names) > SHOWN_UNITS)
 
 
 def complete_rows(rows: Floats) -> NDArray[np.bool_]:
-    """Return which rows have no missing number (NaN); shape (units,)."""
+    """Return which rows have no missing number (NaN)."""
     complete: NDArray[np.bool_] = np.logical_and.reduce(~np.isnan(rows), axis=1)
     return complete
 
@@ -292,14 +281,11 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
     def tables(
         self, item: AuditItem[ProbeT, SettingsT], current: Answers, baseline: Answers
     ) -> tuple[UnitTable, UnitTable]:
-        """Return the tables of both runs, which have the same columns; see `table`."""
+        """Return the tables of both runs, which have the same columns."""
         return self.table(item, current), self.table(item, baseline)
 
     def baseline_weight(self, current: UnitTable, baseline: UnitTable) -> float:
-        """Return the weight of the baseline, 0..1, in the means of both runs together; see `UnitChange.of`.
-
-        The weight is the baseline's share of the usable answers.
-        """
+        """Return the baseline's weight in the means of both runs together, 0..1: its share of the usable answers."""
         answers, of_baseline = sum(current.n.values()), sum(baseline.n.values())
         return of_baseline / (answers + of_baseline) if answers + of_baseline else 0.5
 
@@ -320,15 +306,13 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
     ) -> tuple[dict[str, Json], Sequence[str]]:
         """Return details of the comparison, and phrases with the columns or units that worsened most, for its reason.
 
-        Args:
-            table: table of this run.
-            units: names of the units that are complete in both runs.
-            current, baseline: (units, columns) rows of these units in the two runs.
+        The table is that of this run; `current` and `baseline` are (units, columns) rows of the units that are complete
+        in both runs.
         """
         return {}, ()
 
     def measure(self, item: AuditItem[ProbeT, SettingsT], answers: Answers) -> Measurement:
-        """Return the value, its standard error over units and the p-value of its test; see `Audit.measure`."""
+        """Return the value, its standard error over units and the p-value of its test."""
         table = self.table(item, answers)
         self.check_table(table)
         statistic, clusters = self.statistic(len(table.columns)), self.clusters(item, answers)
@@ -505,7 +489,7 @@ class Intersection:
     quantities: Sequence[str] = ("",)
 
     def tables(self, statistic: UnitStatistic, sample: Sample) -> list[dict[str, Json]]:
-        """Return, for each quantity, a table of the cells' values and of their differences from the reference.
+        """Return a table of the cells' values and differences from the reference, for each quantity that is defined.
 
         A difference has a 95 % interval and a two-sided p-value; see `UnitStatistic.reference_tests`. A quantity has a
         table only if it is defined for at least one cell.
@@ -573,7 +557,7 @@ def comparison(
     details: Mapping[str, Json],
     contributors: Iterable[str] = (),
 ) -> Comparison:
-    """Return the comparison of two runs, with the confidence interval of the change; see `Comparison`."""
+    """Return the comparison of two runs, with the confidence interval of the change."""
     return Comparison(
         value=value,
         interval=intervals.interval(value, standard_error, degrees_of_freedom=degrees_of_freedom),
@@ -590,12 +574,9 @@ def comparison(
 
 
 def group_reversal(high: str, low: str, current: float, baseline: float, p_value: float) -> Reversal:
-    """Return the reversal of the gap between two groups.
+    """Return the reversal of the gap, `high` minus `low`, which is now above 0 and was below 0.
 
-    Args:
-        high, low: names of the groups; `high` has the larger value in the current run.
-        current, baseline: gap of each run, `high` minus `low`; the baseline's gap is below 0.
-        p_value: two-sided p-value of the null hypothesis that nothing changed.
+    The two-sided p-value is that of the null hypothesis that nothing changed.
     """
     return Reversal.with_bonferroni(
         value=current,
@@ -607,9 +588,7 @@ def group_reversal(high: str, low: str, current: float, baseline: float, p_value
 def with_same_wording(current: Answers, baseline: Answers, unit: Callable[[Answer], str]) -> tuple[Answers, Answers]:
     """Return the current answers, and the baseline's answers to prompts with the same wording (label `wording`).
 
-    Args:
-        current, baseline: answers of the two runs.
-        unit: function that returns the name of an answer's unit, such as its question; a unit has one wording in a run.
+    A unit, such as a question, has one wording in a run.
     """
     wordings = {unit(answer): answer.labels.get("wording") for answer in current}
     baseline = [answer for answer in baseline if wordings.get(unit(answer)) == answer.labels.get("wording")]
@@ -666,7 +645,6 @@ def _error_over_prompts(before: Sequence[ByPrompt], now: Sequence[ByPrompt]) -> 
 
 
 def _levels(item: AnyItem, answers: Answers, baseline: Answers) -> Levels:
-    """Return the numbers whose means are compared."""
     levels: defaultdict[str, defaultdict[str, defaultdict[Hashable, list[float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
     )
@@ -701,7 +679,6 @@ def _levels(item: AnyItem, answers: Answers, baseline: Answers) -> Levels:
 
 
 def _lists_by_entity(answers: Answers) -> dict[str, list[tuple[Answer, frozenset[str]]]]:
-    """Return the lists for each entity, each with its answer."""
     found: dict[str, list[tuple[Answer, frozenset[str]]]] = {}
     for answer in answers:
         if answer.usable and isinstance(answer.content, list) and "entity" in answer.labels:
@@ -714,7 +691,7 @@ def _items(answer: Answer) -> frozenset[str]:
 
 
 def _size_of_change(name: str, before: Sequence[float], now: Sequence[float]) -> float:
-    """Return the change of the mean in units of a large change: 1 or −1 is large."""
+    """Return the change of the mean in units of a large change."""
     first, second = fmean(before), fmean(now)
     if name == LENGTH:
         return math.log((second or 1) / (first or 1)) / math.log(LARGE_LENGTH)

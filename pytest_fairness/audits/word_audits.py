@@ -122,11 +122,10 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         return item.settings.prior == "pooled" or documents.is_compared(item, labels)
 
     def counted_answers(self, item: TextItem[MarkedWordsSettings], answers: Answers) -> Answers:
-        """Return the answers of the compared groups; see `Audit.counted_answers`."""
         return [answer for answer in answers if documents.is_compared(item, answer.labels)]
 
     def measure(self, item: TextItem[MarkedWordsSettings], answers: Answers) -> Measurement:
-        """Return the number of words whose |z| exceeds the critical value; see `Audit.measure`."""
+        """Return the number of words whose |z| exceeds the critical value."""
         corpus = GroupCounts.of(item, answers)
         tests = associations(corpus, item.settings, item.alpha, f"{item.seed}/measure")
         details, groups = association_details(corpus, tests), corpus.groups.values()
@@ -167,7 +166,6 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
     def concerns(
         self, item: TextItem[MarkedWordsSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Return the concerns about the compared groups, for each axis of the item; see `Audit.concerns`."""
         groups = documents.groups_by_axis(item, answers).values()
         return list(
             dict.fromkeys(
@@ -176,7 +174,6 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         )
 
     def word_rows(self, item: TextItem[MarkedWordsSettings], answers: Answers, details: Mapping[str, Json]) -> WordRows:
-        """Return a row for each tested word; see `Audit.word_rows`."""
         corpus = GroupCounts.of(item, answers)
         z, significant = z_of_words(corpus, item.settings), set(map(str.casefold, significant_words(details)))
         rows = corpus.usage.rows("z", z, documents.names_of(corpus.groups), significant)
@@ -184,13 +181,12 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         return written
 
     def explanation(self, item: TextItem[MarkedWordsSettings], measurement: Measurement) -> Explanation:
-        """Return the number of significant words, and these words with their z-scores; content words come first."""
         words = significant_words(measurement.details)
         phrase = f"{measurement.value:.0f} {_word_or_words(measurement.value)} significant in this run alone"
         return Explanation.of(phrase, _content_first(words, item), words)
 
     def explanation_of_change(self, item: TextItem[MarkedWordsSettings], comparison: Comparison) -> Explanation:
-        """Return a phrase that names the words that grew, with the share of texts that contain them, by group.
+        """Name the words that grew, with the share of texts that contain them, by group.
 
         If the answers of the baseline are missing, the phrase only says how the number of significant words changed.
         """
@@ -212,7 +208,6 @@ def _content_first(words: Iterable[str], item: TextItem[MarkedWordsSettings]) ->
 
 
 def _describe_growth(details: Mapping[str, Json]) -> str:
-    """Return a phrase that names the words that grew, with the share of texts that contain them by group and run."""
     groups = details["groups"]
     names = {"marked": groups["marked"], "unmarked": f"the unmarked group ({groups['unmarked']})"}
     grown = {side: [word for word in details["grown"] if word["side"] == side] for side in SIDES}
@@ -232,10 +227,7 @@ def _word_or_words(number: float) -> str:
 
 
 def _words_with_shares(words: Sequence[Mapping[str, Any]]) -> str:
-    """Return a list of words, each with the shares of texts that contain it, by group and run.
-
-    Only the first word's shares name the groups.
-    """
+    """List words with the shares of texts that contain them, by group (named for the first word only) and run."""
     shown: list[str] = []
     for word in words[:NAMED_WORDS]:
         own, others = (word[side] for side in (SIDES if word["side"] == "marked" else SIDES[::-1]))
@@ -277,7 +269,6 @@ class LexiconFile(ProbeModel):
     @field_validator("file")
     @classmethod
     def _holds_terms(cls, file: Path, info: ValidationInfo) -> Path:
-        """Return the path of the file; raise an error if it does not contain a list of valid terms."""
         if file.suffix.casefold() != SUFFIX:
             raise PydanticCustomError(
                 "file", "{named} is not a text file with one term in each line: its name must end in {suffix}",
@@ -293,15 +284,11 @@ class LexiconFile(ProbeModel):
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """Return the file's terms, in the order of its lines."""
         return self._terms
 
     @model_serializer
     def _content(self) -> tuple[str, ...]:
-        """Return the terms, which replace the path in serialised settings.
-
-        The key of a stored measurement is computed from the serialised settings, so that it depends on the terms.
-        """
+        """Return the terms in place of the path: the key of a stored measurement must depend on them."""
         return self._terms
 
 
@@ -331,7 +318,7 @@ class LexiconSettings(AuditSettings):
     )
 
     def terms(self, labels: Mapping[str, str]) -> tuple[str, ...]:
-        """Return the terms of an item's lexicon, from the labels of the item."""
+        """Return the terms of an item's lexicon, from the item's labels."""
         lexicon = self.lexicons[labels[LABEL]]
         return lexicon.terms if isinstance(lexicon, LexiconFile) else lexicon
 
@@ -358,7 +345,7 @@ class Rates(DocumentValues):
 
     @classmethod
     def of(cls, item: TextItem[LexiconSettings], groups: Groups) -> Rates:
-        """Return the counts of the terms in the usable answers of both groups, without strata that hold only one group.
+        """Count the terms in the usable answers of both groups, without strata that hold only one group.
 
         Identity terms are not removed from the texts, because they may be terms of the lexicon.
 
@@ -388,11 +375,11 @@ class Rates(DocumentValues):
 
     @cached_property
     def hits(self) -> Floats:
-        """Return the number of occurrences of all terms in each document; shape (documents,)."""
+        """Return the number of occurrences of all terms in each document."""
         return np.array([sum(found.values()) for found in self.found], dtype=np.float64)
 
     def by_term(self) -> dict[str, tuple[float, float, int]]:
-        """Return, for each term that occurs, its mean rate in each group, and the number of documents with the term."""
+        """Return each term's mean rate in the marked and in the unmarked group, and its number of documents."""
         rates: dict[str, list[float]] = {}
         documents: Counter[str] = Counter()
         for found, coefficient, number in zip(self.found, self.coefficients, self.words, strict=True):
@@ -415,11 +402,9 @@ class Rates(DocumentValues):
         return Usage([*by_term], uses, texts, rates, np.array([self.marked.sum(), (~self.marked).sum()]))
 
     def gaps(self) -> dict[str, float]:
-        """Return, for each term that occurs, the marked group's mean rate minus the unmarked group's mean rate."""
         return {term: marked - unmarked for term, (marked, unmarked, _) in self.by_term().items()}
 
     def details(self) -> dict[str, Json]:
-        """Return rates, counts, the odds ratio with its interval and test, and the terms with the largest gaps."""
         sides = (self.marked, ~self.marked)
         by_term, gaps, usage = self.by_term(), self.gaps(), self.usage()
         side_of = dict(zip(usage.words, usage.sides.tolist(), strict=True))
@@ -497,7 +482,6 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
     )
 
     def items(self, probe: GenerationProbe, settings: LexiconSettings) -> list[TextItem[LexiconSettings]]:
-        """Return one item for each pair of a marked value (of any axis) and a lexicon."""
         return [
             replace(item, subject=f"{item.subject},{LABEL}={name}", labels={**item.labels, LABEL: name})
             for item in super().items(probe, settings)
@@ -505,22 +489,16 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         ]
 
     def fingerprint(self, item: TextItem[LexiconSettings]) -> dict[str, str]:
-        """Return the terms of the item's lexicon; their order does not matter."""
         return {f"lexicon {item.labels[LABEL]}": repr(sorted(map(normalized_term, item.settings.terms(item.labels))))}
 
     def values(self, item: TextItem[LexiconSettings], groups: Groups) -> Rates:
-        """Return the rates of the lexicon's terms; see `DocumentValueAudit.values`."""
         return Rates.of(item, groups)
 
     def concerns(self, item: TextItem[LexiconSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return the concerns of `TextAudit.concerns`, and a concern if no term occurs in any answer."""
         return [*terms_never_occur(item.labels[LABEL], measurement), *super().concerns(item, answers, measurement)]
 
     def explanation(self, item: TextItem[LexiconSettings], measurement: Measurement) -> Explanation:
-        """Return the gap and the rate of each group, and the terms that contribute to the gap, the largest first.
-
-        Terms whose own gap has another sign than the item's value are left out.
-        """
+        """Return the gap, the groups' rates, and the terms that contribute to the gap (not against it)."""
         rates = ", ".join(f"{rate:.3g} for {name}" for name, rate in measurement.details["rates"].items())
         weights = self.word_weights(measurement)
         return Explanation.of(
@@ -530,7 +508,6 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         )
 
     def explanation_of_change(self, item: TextItem[LexiconSettings], comparison: Comparison) -> Explanation:
-        """Return the terms whose gap changed, the largest change first."""
         changed = comparison.details.get("changed_terms", ())
         return Explanation(contributors=[Contributor(term["term"], now=term["change"]) for term in changed])
 
@@ -541,20 +518,15 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         return moved if changed else measurement.explanation.contributors
 
     def word_rows(self, item: TextItem[LexiconSettings], answers: Answers, details: Mapping[str, Json]) -> WordRows:
-        """Return a row for each term that occurs; see `Audit.word_rows`."""
         rates = self.values(item, Groups.of(item, answers))
         usage, gaps = rates.usage(), rates.gaps()
         return usage.rows("gap per 100 words", np.array([gaps[term] for term in usage.words]), rates.groups.names)
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
-        """Return the gap of each term's rates; see `TextAudit.word_weights`."""
         return {term["term"]: term["gap"] for term in measurement.details["terms"]}
 
     def typicality(self, item: TextItem[LexiconSettings], measurement: Measurement) -> Callable[[str], float]:
-        """Return a function that scores how typical a text is of the marked group.
-
-        The score is the text's rate of terms, with a minus sign if the marked group uses the terms less.
-        """
+        """Score a text by its rate of terms, with a minus sign if the marked group uses them less."""
         sign, terms = -1.0 if measurement.value < 0 else 1.0, item.settings.terms(item.labels)
         return lambda text: sign * term_rate(text, terms, item.probe.language)
 
@@ -564,11 +536,7 @@ SUFFIX = ".txt"
 
 
 def read(path: Path, name: str) -> tuple[str, ...]:
-    """Return the terms of a file.
-
-    Args:
-        path: path of the file.
-        name: name of the file in messages.
+    """Return the terms of a file, which messages call `name`.
 
     Raises:
         ProbeError: the file has errors; the message has a line `file:line: message` for each error.
@@ -592,21 +560,16 @@ DECIMALS = 12
 
 
 def _largest_first(numbers: Mapping[str, float]) -> list[str]:
-    """Return the terms by decreasing absolute number, and in alphabetical order if numbers are equal."""
     return sorted(numbers, key=lambda term: (-abs(round(numbers[term], DECIMALS)), term))
 
 
 def counts(text: str, terms: tuple[str, ...], language: Language) -> tuple[Counter[str], int]:
-    """Return the number of occurrences of each term in a text, and the text's number of words.
-
-    The number of words is at least 1, and at least the number of occurrences of all terms.
-    """
+    """Return the occurrences of each term, and the text's number of words, at least 1 and at least all occurrences."""
     occurrences = Counter(_finder(terms).found(text))
     return occurrences, max(1, len(language.words(normalise(text))), occurrences.total())
 
 
 def term_rate(text: str, terms: tuple[str, ...], language: Language) -> float:
-    """Return the number of occurrences of the terms in a text, per `PER` words."""
     occurrences, number = counts(text, terms, language)
     return PER * occurrences.total() / number
 

@@ -81,7 +81,7 @@ class Contrast:
 
     @classmethod
     def of(cls, corpus: GroupCounts, number: int, settings: MarkedWordsSettings) -> Contrast:
-        """Return the contrast of one axis: its counts and prior; `number` is the index of the axis in the corpus."""
+        """Return counts and prior of the axis with this index in the corpus."""
         counts = corpus.counts[number]
         used: Floats = corpus.pooled if settings.prior == "pooled" else np.asarray(counts.sum(axis=0), np.float64)
         prior = prior_counts(used, settings)
@@ -94,12 +94,9 @@ class Contrast:
         )
 
     def log_odds_arguments(self, labels: Bools) -> tuple[Floats, Floats, Floats, Sizes]:
-        """Return the arguments of `log_odds`: each group's counts of the tested words, the prior, and the sizes.
+        """Return the arguments of `log_odds` for each (labellings, documents) mask of the marked group.
 
-        The counts of each group have a row for each labelling.
-
-        Args:
-            labels: (labellings, documents) whether the document belongs to the marked group.
+        They are each group's counts of the tested words, with a row for each labelling, the prior, and the sizes.
         """
         rows = labels.astype(np.float64)
         first, first_size = (self.columns.T @ rows.T).T, rows @ self.lengths
@@ -112,7 +109,6 @@ class Contrast:
 
     @cached_property
     def occurrences(self) -> Floats:
-        """Return the number of occurrences of each tested word in all documents; shape (tested words,)."""
         return np.asarray(self.columns.sum(axis=0), dtype=np.float64)
 
     @cached_property
@@ -145,15 +141,7 @@ class Association:
     def of(
         cls, corpus: GroupCounts, number: int, settings: MarkedWordsSettings, alpha: float, random: np.random.Generator
     ) -> Association:
-        """Return the association of all tested words on one axis, tested with group labels permuted within strata.
-
-        Args:
-            corpus: word counts.
-            number: index of the axis in the corpus.
-            settings: settings of the prior.
-            alpha: significance level of the test of all words together.
-            random: random generator.
-        """
+        """Test all words of the axis with this index together at `alpha`, with group labels permuted within strata."""
         documents, contrast = corpus.documents[number], Contrast.of(corpus, number, settings)
         marked = documents.marked
         labels, exact = resampling.relabellings(marked, documents.strata, PERMUTATIONS, random)
@@ -185,7 +173,6 @@ def _largest_z(labels: Bools, contrast: Contrast) -> Floats:
 
 
 def associations(corpus: GroupCounts, settings: MarkedWordsSettings, alpha: float, seed: str) -> list[Association]:
-    """Return the association on each axis of the corpus; see `Association.of`."""
     return [
         Association.of(corpus, number, settings, alpha, resampling.generator(f"{seed}/{axis}"))
         for number, axis in enumerate(corpus.groups)
@@ -193,7 +180,7 @@ def associations(corpus: GroupCounts, settings: MarkedWordsSettings, alpha: floa
 
 
 def association_details(corpus: GroupCounts, tests: Sequence[Association]) -> dict[str, Json]:
-    """Return the details of a measurement: associated words, and how many texts must have a new word to detect it."""
+    """Return the associated words, and how many texts must have a new word to detect it."""
     return {
         "threshold": max(test.threshold for test in tests),
         **detection_details([test.documents_needed for test in tests]),
@@ -204,7 +191,6 @@ def association_details(corpus: GroupCounts, tests: Sequence[Association]) -> di
 
 
 def significant_words(details: Mapping[str, Json]) -> dict[str, float]:
-    """Return the z-score of each significant word, from the details of a measurement."""
     return {word["word"]: word["z"] for word in details["words"] if word["significant"]}
 
 
@@ -236,7 +222,7 @@ def _associated_words(corpus: GroupCounts, tests: Sequence[Association]) -> list
 
 
 def z_of_words(corpus: GroupCounts, settings: MarkedWordsSettings) -> Floats:
-    """Return each tested word's z-score, summed over the axes; shape (tested words,)."""
+    """Return each tested word's z-score, summed over the axes."""
     scores = [
         z_scores(*Contrast.of(corpus, number, settings).log_odds_arguments(documents.marked[None]))[0]
         for number, documents in enumerate(corpus.documents)
@@ -245,7 +231,7 @@ def z_of_words(corpus: GroupCounts, settings: MarkedWordsSettings) -> Floats:
 
 
 def prior_counts(used: Floats, settings: MarkedWordsSettings) -> Floats:
-    """Return the counts of the prior, from the number of occurrences of each word; shape (words,)."""
+    """Return the counts of the prior, from the occurrences of each word."""
     match settings.prior:
         case "pooled" | "pair":
             return used
@@ -286,12 +272,7 @@ class Growth:
 
     @classmethod
     def of(cls, current: Groups, baseline: Groups, alpha: float, random: np.random.Generator) -> Growth:
-        """Return the test of all words' growth between two runs, with run labels permuted within group and stratum.
-
-        Args:
-            current, baseline: answers of this run and of the baseline.
-            alpha: significance level of the test of all words together.
-            random: random generator.
+        """Test all words' growth together at `alpha`, with run labels permuted within group and stratum.
 
         Raises:
             BaselineStale: the runs have too few strata in common; see `require_common_strata`.
@@ -318,7 +299,7 @@ class Growth:
         )
 
     def significant_words(self) -> dict[tuple[str, str], dict[str, Any]]:
-        """Return the words that grew significantly, by (word, group); the group is `marked` or `unmarked`."""
+        """Return the words that grew significantly, by word and group (`marked` or `unmarked`)."""
         growth, shares = self.shares.growth, self.shares.shares
         beyond = (self.statistics > self.threshold + ROUNDING) & (growth > ROUNDING)
         return {
@@ -333,10 +314,7 @@ class Growth:
 
 
 def _documents_with_words(both: Documents) -> tuple[list[str], csr_array]:
-    """Return the words that enough documents contain, and the (documents, words) matrix of which documents do.
-
-    The matrix has 1 if the document contains the word.
-    """
+    """Return the words that enough documents contain, and the (documents, words) matrix with 1 if one does."""
     vocabulary, present = both.words.counts(MINIMUM_DOCUMENTS_OF_A_WORD)
     present.data[:] = 1
     return vocabulary, present
@@ -345,7 +323,6 @@ def _documents_with_words(both: Documents) -> tuple[list[str], csr_array]:
 def growth_tests(
     current: Mapping[str, Groups], baseline: Mapping[str, Groups], alpha: float, seed: str
 ) -> list[Growth]:
-    """Return the test of each axis; see `Growth.of`."""
     return [
         Growth.of(groups, baseline[axis], alpha, resampling.generator(f"{seed}/{axis}"))
         for axis, groups in current.items()
@@ -376,13 +353,7 @@ def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
 
 
 def growth_details(tests: Sequence[Growth], names: tuple[str, str], min_share: float) -> dict[str, Json]:
-    """Return the details of a comparison: the words that grew, and how many texts must contain a new word to detect it.
-
-    Args:
-        tests: test of each axis.
-        names: names of the marked and of the unmarked group.
-        min_share: smallest growth that counts.
-    """
+    """Return the words that grew by `min_share`, and how many texts must contain a new word to detect it."""
     words, smallest = grown_words(tests), min_share - ROUNDING
     return {
         "grown": [word for word in words if word["growth"] >= smallest],
@@ -399,11 +370,7 @@ def growth_details(tests: Sequence[Growth], names: tuple[str, str], min_share: f
 
 
 def detection_details(documents_needed: Sequence[NeededDocuments]) -> dict[str, Json]:
-    """Return details: the share and the number of a group's texts that must contain a new word to detect it.
-
-    Args:
-        documents_needed: number of documents that must contain the word, for each axis.
-    """
+    """Return the share and the number of a group's texts that must contain a new word to detect it."""
     needed = largest_needed(documents_needed)
     return {"smallest_share": smallest_share(needed), "documents_needed": list(needed)}
 
@@ -439,7 +406,7 @@ class GroupCounts:
 
     @classmethod
     def of(cls, item: TextItem[Any], answers: Answers) -> GroupCounts:
-        """Return the word counts of the compared groups' answers and, for the prior, of the other groups' answers.
+        """Count the words of the compared groups' answers and, for the prior, of the other groups' answers.
 
         Raises:
             NotMeasurable: a group has too few usable answers, or fewer than two words can be tested.
