@@ -691,7 +691,7 @@ def _items(answer: Answer) -> frozenset[str]:
 
 
 def _size_of_change(name: str, before: Sequence[float], now: Sequence[float]) -> float:
-    """Return the change of the mean in units of a large change."""
+    """Return the change of the mean in units of a large change: 1 or −1 is large."""
     first, second = fmean(before), fmean(now)
     if name == LENGTH:
         return math.log((second or 1) / (first or 1)) / math.log(LARGE_LENGTH)

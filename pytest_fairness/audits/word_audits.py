@@ -526,7 +526,7 @@ class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
         return {term["term"]: term["gap"] for term in measurement.details["terms"]}
 
     def typicality(self, item: TextItem[LexiconSettings], measurement: Measurement) -> Callable[[str], float]:
-        """Score a text by its rate of terms, with a minus sign if the marked group uses them less."""
+        """Return a function that scores a text by its rate of terms, below 0 if the marked group uses them less."""
         sign, terms = -1.0 if measurement.value < 0 else 1.0, item.settings.terms(item.labels)
         return lambda text: sign * term_rate(text, terms, item.probe.language)
 
@@ -570,6 +570,7 @@ def counts(text: str, terms: tuple[str, ...], language: Language) -> tuple[Count
 
 
 def term_rate(text: str, terms: tuple[str, ...], language: Language) -> float:
+    """Return the number of occurrences of the terms per `PER` words."""
     occurrences, number = counts(text, terms, language)
     return PER * occurrences.total() / number
 
