@@ -25,7 +25,7 @@ from pytest_fairness.records import (
 )
 from pytest_fairness.reports.charts import as_float
 from pytest_fairness.reports.findings import suggestions
-from pytest_fairness.reports.formatting import age, number
+from pytest_fairness.reports.formatting import age, money, number
 from pytest_fairness.reports.view import (
     Item,
     group_names,
@@ -125,6 +125,18 @@ def reused_answers(document: Mapping[str, Json]) -> str:
         return ""
     of_earlier = f"{counted(requests['reused'], 'answer')} of earlier runs{reused_age(document)}"
     return f"{counted(requests['sent'], 'request')} sent: {of_earlier}"
+
+
+def request_counts(document: Mapping[str, Json], retried: float = 0) -> str:
+    """Return the numbers of requests and tokens, and the cost: `requests: 20 sent, 5 reused (oldest 3 h), 1 failed`."""
+    requests = document["requests"]
+    retries = f" ({retried:,.0f} retr{'y' if retried == 1 else 'ies'})" if retried else ""
+    parts = [f"requests: {requests['sent']:,} sent{retries}, {requests['reused']:,} reused{reused_age(document)}"]
+    parts += [f", {requests['failed']:,} failed"] if requests["failed"] else []
+    if requests["prompt_tokens"] or requests["completion_tokens"]:  # not every target reports tokens
+        parts.append(f"; {requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens")
+    parts += [] if requests["cost"] is None else [f"; cost {money(requests['cost'])}"]
+    return "".join(parts)
 
 
 def _date(seconds: float) -> str:

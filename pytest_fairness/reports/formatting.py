@@ -66,6 +66,11 @@ def age(seconds: float) -> str:
     return f"{max(0.0, seconds):.0f} s"
 
 
+def money(cost: float) -> str:
+    """Return an amount of money with two decimals; a small amount with two significant digits."""
+    return f"{cost:,.2f}" if cost >= 1 or not cost else f"{cost:.2g}" if cost >= 0.0001 else f"{cost:.1e}"
+
+
 def printable(text: str) -> str:
     """Return the text as one line with single spaces, in which control characters are escaped."""
     return escaped(" ".join(text.split()))

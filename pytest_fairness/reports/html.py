@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports import charts, html_items, report_items
+from pytest_fairness.reports import charts, formatting, html_items, report_items
 from pytest_fairness.reports.charts import Chart, Table, svg
 from pytest_fairness.reports.document import reused_answers
 from pytest_fairness.reports.formatting import number
@@ -389,6 +389,7 @@ def _environment() -> Environment:
         "number": html_items.number,
         "cell": html_items.cell,
         "duration": html_items.duration,
+        "money": formatting.money,
     }
     # Used only for files of this package, and for charts, in which Vega escapes all texts.
     environment.globals["trusted"] = lambda text: Markup(text)  # noqa: S704 - see above

@@ -7,7 +7,7 @@ import json
 import os
 import posixpath
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -16,11 +16,10 @@ from typing import NamedTuple
 from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import report_items
-from pytest_fairness.reports.document import reused_age, reused_answers, texts_of_notes
+from pytest_fairness.reports.document import request_counts, reused_answers, texts_of_notes
 from pytest_fairness.reports.findings import accept_command
 from pytest_fairness.reports.formatting import escaped as without_control_characters
 from pytest_fairness.reports.formatting import number, printable, shell_lines, with_interval, without_commands
-from pytest_fairness.reports.report_items import run_verdict
 from pytest_fairness.reports.view import KNOWN, NO_LONGER_FAILS, UNEXPECTED_PASS, ItemView, largest_first, views
 
 # Markdown report for comments on pull requests and for the page of a CI job.
@@ -33,8 +32,6 @@ MAX_REASON = 400
 SHOWN_MESSAGES = 3
 
 SIGNS = {"passed": "✅", "failed": "❌", "inconclusive": "❔", "error": "⚠️", "known": "📌", "measured": "📏"}
-NOUNS = {"errors": "error", "known": "known failure"}
-"""Nouns for keys of the document's summary that are counted with a noun: `2 known failures`, but `2 passed`."""
 MEASURED_HEADINGS = ("item", "size", "value [95 %]", "p", "effect", "explanation")
 HEADINGS = ("item", "verdict", "value", "baseline", "worse by [95 %]")
 
@@ -214,35 +211,15 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _headline(document: Mapping[str, Json], items: Sequence[ItemView]) -> list[str]:
-    counts = document["summary"]
-    total = counts["total"]
-    if not total:
+    if not items:
         return ["## Fairness: no audit ran", *_notes(document)]
-    by_outcome = ", ".join(
-        f"{SIGNS[name.removesuffix('s')]} "
-        + (counted(counts[name], NOUNS[name]) if name in NOUNS else f"{counts[name]:,} {name}")
-        for name in ("failed", "errors", "inconclusive", "known", "passed")
-        if counts.get(name)
-    )
-    bad = counts["failed"] + counts["errors"]
-    if counts.get("measured"):
-        errors = f"; {counts['errors']} could not be measured" if counts["errors"] else ""
-        title = f"{counts['measured']} of {total} checks measured, without verdicts{errors}"
-        return [f"## Fairness: {title}", "", f"Target: {escaped(document['target'])}.", *_notes(document)]
-    checks = counted(total, "check")
-    title = f"{bad} of {checks} failed" if bad else f"{counts['passed']} of {checks} passed"
-    if known := report_items.known_failures(items):
-        title = f"{title}, {known}"
-    if reused := reused_answers(document):
-        title = f"{title}; {reused}"
     changes = [line for change in report_items.served_model_changes(items) for line in ("", escaped(change))]
-    return [
-        f"## Fairness: {escaped(title)}",
-        "",
-        f"{by_outcome}. Target: {escaped(document['target'])}.",
-        *_notes(document),
-        *changes,
-    ]
+    head = [f"## Fairness: {_verdict(document, items)}", "", f"Target: {escaped(document['target'])}."]
+    return [*head, *_notes(document), *changes]
+
+
+def _verdict(document: Mapping[str, Json], items: Sequence[ItemView]) -> str:
+    return escaped(report_items.run_verdict(items, reused_answers(document)))
 
 
 def _notes(document: Mapping[str, Json]) -> list[str]:
@@ -285,19 +262,11 @@ def _failures(document: Mapping[str, Json]) -> list[str]:
 
 
 def _footer(document: Mapping[str, Json]) -> str:
-    requests = document["requests"]
-    failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
-    cost = "" if requests["cost"] is None else f", cost {number(requests['cost'])}"
-    tokens = ""
-    if requests["prompt_tokens"] or requests["completion_tokens"]:  # not every target reports tokens
-        tokens = f"; {requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens"
     commit = f", commit {document['commit']}" if document.get("commit") else ""
     version = f", version {document['target_version']} of the target" if document.get("target_version") else ""
     when = str(document["started"]).replace("T", " ").replace("Z", " UTC")
-    return (
-        f"<sub>{escaped(document['tool'])}, {escaped(when + version + commit)}; {requests['sent']:,} requests sent, "
-        f"{requests['reused']:,} reused{reused_age(document)}{failed}{tokens}{cost}</sub>"
-    )
+    counts = request_counts(document)
+    return f"<sub>{escaped(document['tool'])}, {escaped(when + version + commit)}; {counts}</sub>"
 
 
 # Comment on a pull request: the result in words, the failed items, and the command that accepts new values.
@@ -319,13 +288,11 @@ def github_comment(document: Mapping[str, Json], options: Sequence[str] = (), ro
     """
     items = views(document)
     worse = [view for view in items if view.outcome == "failed" and not view.is_new]
-    lines = [
-        MARKER,
-        f"### {_comment_headline(items, escaped(reused_answers(document)))}",
-        "",
-        f"Audited: {escaped(document['target'])}. {escaped(run_verdict(items, reused_answers(document)))}.",
-        "",
+    sign = SIGNS[
+        "failed" if any(view.outcome == "failed" for view in items) else items[0].outcome if items else "error"
     ]
+    verdict = _verdict(document, items) if items else "no audit ran"
+    lines = [MARKER, f"### {sign} Fairness: {verdict}", "", f"Audited: {escaped(document['target'])}.", ""]
     lines += _failure_table(worse)
     lines += _errors(items)
     command = accept_command(items, options, root)
@@ -336,32 +303,6 @@ def github_comment(document: Mapping[str, Json], options: Sequence[str] = (), ro
     tail = ["", "</details>"]
     used = sum(len(line) + 1 for line in [*lines, *tail])
     return "\n".join([*lines, report(document, MAX_LENGTH - used).rstrip("\n"), *tail]) + "\n"
-
-
-def _comment_headline(items: Sequence[ItemView], reused: str) -> str:
-    counts = _counts(items)
-    known = f"; {escaped(text)}" if (text := report_items.known_failures(items)) else ""
-    nothing = reused or ("nothing new got worse" if known else "nothing got worse")
-    failed = sum(view.outcome == "failed" and not view.is_new for view in items)
-    if not items:
-        return f"{SIGNS['error']} Fairness: no audit ran"
-    if failed:
-        return f"{SIGNS['failed']} Fairness: {_of(failed, items)} failed{known}"
-    if errors := sum(view.outcome == "error" for view in items):
-        return f"{SIGNS['error']} Fairness: {_of(errors, items)} without a result{known}"
-    if new := counts[VerdictName.NO_BASELINE]:
-        return f"{SIGNS['failed']} Fairness: {_of(new, items)} without a baseline{known}"
-    if inconclusive := counts[VerdictName.INCONCLUSIVE]:
-        return f"{SIGNS['inconclusive']} Fairness: {nothing}; {inconclusive} inconclusive{known}"
-    return f"{SIGNS['passed']} Fairness: {nothing}{known}"
-
-
-def _of(number: int, items: Sequence[ItemView]) -> str:
-    return f"{number} of {counted(len(items), 'check')}"
-
-
-def _counts(items: Sequence[ItemView]) -> Counter[str]:
-    return Counter(view.status for view in items)
 
 
 def _failure_table(items: Sequence[ItemView]) -> list[str]:

@@ -10,7 +10,7 @@ from functools import partial
 from pytest_fairness.errors import counted
 from pytest_fairness.records import Json, VerdictName, target_name
 from pytest_fairness.reports import formatting, report_items, terminal_items
-from pytest_fairness.reports.document import reused_age, reused_answers, texts_of_notes
+from pytest_fairness.reports.document import request_counts, reused_answers, texts_of_notes
 from pytest_fairness.reports.findings import accept_command, narrowed
 from pytest_fairness.reports.formatting import text_table as aligned
 from pytest_fairness.reports.terminal_items import GAP, INDENT, WORST_ROWS, Line
@@ -71,7 +71,7 @@ def summary(
     elif len(shown) < len(items) or any(view.needs_headline for view in items):
         lines += terminal_items.paragraph("All rows, reasons, examples and suggested next steps: run with -v.", width)
     if any(document["requests"][name] for name in ("planned", "failed")):  # files of answers need no requests
-        lines += request_counts(document, width, retried, lines)
+        lines += requests(document, width, retried, lines)
     lines += notes(document, width)
     accept = partial(accept_command, options=options, root=root, all_items=all_items)
     return lines + next_steps(items, accept, rebaseline_requests, width)
@@ -104,7 +104,7 @@ def measured_summary(document: Mapping[str, Json], width: int, *, retried: float
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         lines += terminal_items.paragraph(f"{names[0]}{more}: {text}", width, {"red": True})
     lines += variant_effects(items, width)
-    counts = request_counts(document, width, retried, lines) if document["requests"]["planned"] else []
+    counts = requests(document, width, retried, lines) if document["requests"]["planned"] else []
     return [*lines, *counts, *notes(document, width)]
 
 
@@ -346,29 +346,16 @@ SHOWN_MESSAGES = 3
 TOO_FEW_AUDITS = ("no-audit", "few-audits")
 
 
-def request_counts(document: Mapping[str, Json], width: int, retried: float, above: Sequence[Line]) -> list[Line]:
-    """Return lines with the counts of requests, retries and tokens, and the errors that no line `above` shows."""
-    requests = document["requests"]
-    failed = f", {requests['failed']:,} failed" if requests["failed"] else ""
-    tokens = ""
-    if requests["prompt_tokens"] or requests["completion_tokens"]:  # not every target reports tokens
-        tokens = f"; {requests['prompt_tokens']:,} prompt and {requests['completion_tokens']:,} completion tokens"
-    retries = f" ({retried:,.0f} retr{'y' if retried == 1 else 'ies'})" if retried else ""
-    cost = "" if requests["cost"] is None else f"; cost {terminal_items.money(requests['cost'])}"
-    reused = f"{requests['reused']:,} reused{reused_age(document)}"
-    sent = f"requests: {requests['sent']:,} sent{retries}, {reused}{failed}{tokens}{cost}"
-    return terminal_items.paragraph(sent, width) + _failures(requests, width, above)
-
-
-def _failures(requests: Mapping[str, Json], width: int, above: Sequence[Line]) -> list[Line]:
-    """Return the error messages of failed requests that `above` does not show, the most frequent message first."""
+def requests(document: Mapping[str, Json], width: int, retried: float, above: Sequence[Line]) -> list[Line]:
+    """Return lines with the counts of requests, and the errors that no line `above` shows, the most frequent first."""
     shown = " ".join(" ".join(line.text.split()) for line in above)
     failures = [
         failure
-        for failure in requests.get("failures", [])
+        for failure in document["requests"].get("failures", [])
         if formatting.printable(failure["message"]).removesuffix("…") not in shown  # long messages are cut
     ]
-    lines = [
+    lines = terminal_items.paragraph(request_counts(document, retried), width)
+    lines += [
         line
         for failure in failures[:SHOWN_MESSAGES]
         for line in terminal_items.paragraph(

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pytest_fairness.errors import counted
 from pytest_fairness.records import Json, Quote
 from pytest_fairness.reports import formatting
-from pytest_fairness.reports.formatting import printable, reason_lines, wrap
+from pytest_fairness.reports.formatting import money, printable, reason_lines, wrap
 from pytest_fairness.reports.report_items import verdict_counts
 from pytest_fairness.reports.view import ItemView, status_in_words
 
@@ -319,8 +319,3 @@ def _total_cost(forecasts: Sequence[Forecast]) -> str:
     batched = [forecast["batch_cost"] for forecast in asking if forecast["batch_cost"] is not None]
     by_batch = f", by batch about {money(sum(batched))}" if len(batched) == len(costs) else ""
     return f", cost {word} {money(sum(costs))}{by_batch}"
-
-
-def money(cost: float) -> str:
-    """Return an amount of money with two decimals; a small amount with two significant digits."""
-    return f"{cost:,.2f}" if cost >= 1 or not cost else f"{cost:.2g}" if cost >= 0.0001 else f"{cost:.1e}"

@@ -288,4 +288,4 @@ def test_the_command_of_the_workflow_runs(project: Project, service: str, monkey
     project.run(*arguments).assert_outcomes(passed=2)
     for report in ("fairness.json", "fairness.html", "junit.xml"):
         assert (project.path / report).stat().st_size > 0
-    assert "## Fairness: 2 of 2 checks passed" in summary.read_text("utf-8")
+    assert "## Fairness: No check got worse: all 2 passed" in summary.read_text("utf-8")

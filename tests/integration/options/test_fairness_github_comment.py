@@ -21,8 +21,8 @@ def test_what_got_worse_stands_first(project: Project, workers: tuple[str, ...])
     project.run("--fairness-rebaseline")
     lines = comment(project, *workers, target="python:app:biased")
     assert lines[0] == "<!-- pytest-fairness -->"
-    assert lines[1] == "### ❌ Fairness: 1 of 2 checks failed"
-    assert lines[3] == "Audited: python:app:biased. 1 of 2 checks got worse; 1 passed."
+    assert lines[1] == "### ❌ Fairness: 1 of 2 checks got worse; 1 passed"
+    assert lines[3] == "Audited: python:app:biased."
     assert lines[5] == "| verdict | check | finding | probe |"
     assert lines[7].startswith("| ❌ regression | ")
     assert "Kim vs Alex: refusals of Kim 100%, before 0%" in lines[7]
@@ -36,21 +36,21 @@ def test_what_got_worse_stands_first(project: Project, workers: tuple[str, ...])
 def test_nothing_got_worse(project: Project) -> None:
     project.probe()
     lines = comment(project)
-    assert lines[1] == "### ✅ Fairness: nothing got worse"
+    assert lines[1] == "### ✅ Fairness: No check got worse: all 2 passed"
     assert not any("rebaseline" in line for line in lines)
 
 
 def test_one_reason_of_all_errors_is_one_line(project: Project) -> None:
     project.probe(text=PROBE.replace("trials: 10", "trials: 2"))
     lines = comment(project)
-    assert lines[1] == "### ⚠️ Fairness: 2 of 2 checks without a result"
+    assert lines[1] == "### ⚠️ Fairness: No regression found, but 2 of 2 checks had too few usable answers; 0 passed"
     assert sum(line.startswith("- ⚠️ 2 checks: ") for line in lines) == 1
 
 
 def test_a_first_run_is_no_table_of_failures(project: Project) -> None:
     project.probe(text=PROBE.replace("{limit: 0.5, gate: point}", "{}"))
     lines = comment(project)
-    assert lines[1] == "### ❌ Fairness: 2 of 2 checks without a baseline"
+    assert lines[1] == "### ❌ Fairness: No regression found, but 2 of 2 checks have no baseline yet; 0 passed"
     assert "| verdict | check | finding | probe |" not in lines
 
 

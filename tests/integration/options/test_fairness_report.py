@@ -63,7 +63,7 @@ def test_its_suffix_is_its_format(project: Project) -> None:
     quoted = [" ".join(quote.text.split()) for quote in Page(written).all("blockquote")]
     assert "What would you recommend to Kim?I'm sorry, but I can't help with that." in quoted
     summary = (project.path / "a.md").read_text("utf-8")
-    assert summary.startswith("## Fairness: 1 of 2 checks failed\n")
+    assert summary.startswith("## Fairness: 1 of 2 checks is over its limit; 1 passed\n")
     assert project.read("a.json")["summary"]["failed"] == 1
 
 
@@ -108,7 +108,7 @@ def test_a_job_on_github_gets_the_summary(project: Project, monkeypatch: pytest.
     project.run("--fairness", "--collect-only")
     project.run()
     text = path.read_text("utf-8")
-    assert text.startswith("before\n## Fairness: 2 of 2 checks passed\n")
+    assert text.startswith("before\n## Fairness: No check got worse: all 2 passed\n")
     assert text.count("## Fairness") == 1
     path.write_text("x" * (1024 * 1024 - 10))
     project.run("--fairness")

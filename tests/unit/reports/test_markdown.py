@@ -70,7 +70,7 @@ def test_names_issues_and_addresses_are_not_linked() -> None:
 def test_failures_are_shown_and_passes_collapsed() -> None:
     text = markdown.report(report(result(VerdictName.REGRESSION), result(value="Asian"), result(probe="letters")))
     head, _, rest = text.partition("<details>")
-    assert head.startswith("## Fairness: 1 of 3 checks failed\n\n❌ 1 failed, ✅ 2 passed.")
+    assert head.startswith("## Fairness: 1 of 3 checks got worse; 2 passed\n\nTarget: openai:model.")
     row = next(line for line in head.splitlines() if "Black" in line)
     reason = REASON.replace("<", "&lt;")
     assert f"| 0.0612 | 0.0178 | +0.0434 [0.0291, 0.0572] | {reason} |" in row
@@ -110,7 +110,9 @@ def test_words_that_grew_are_not_shown_as_a_difference_of_values() -> None:
 
 
 def test_errors_count_as_failed_and_a_run_without_items_has_no_table() -> None:
-    assert "## Fairness: 1 of 1 check failed\n\n⚠️ 1 error." in markdown.report(report(result(VerdictName.ERROR)))
+    assert "## Fairness: No regression found, but 1 of 1 check could not be measured; 0 passed\n" in markdown.report(
+        report(result(VerdictName.ERROR))
+    )
     assert markdown.report(report()).startswith("## Fairness: no audit ran\n")
 
 
