@@ -45,9 +45,6 @@ def settings_from(config: pytest.Config) -> RunSettings:
 
     The command line has priority over the environment, the environment over the ini file, and the ini file over the
     defaults.
-
-    Raises:
-        pytest.UsageError: options contradict each other, or a value is invalid; the message says where it is set.
     """
     _prefer_command_line(config, "--fairness-fresh", "--fairness-replay")
     if config.getoption("fairness_fresh") and config.getoption("fairness_replay"):
@@ -233,11 +230,7 @@ INI_NAMES = [option.name for option in OPTIONS if option.in_ini]
 
 
 def ini(config: pytest.Config, option: Option) -> Any:
-    """Return the ini file's value of an option, in the option's ini type; `None` if it is not set.
-
-    Raises:
-        pytest.UsageError: the value does not have this type.
-    """
+    """Return the ini file's value of an option, in the option's ini type; `None` if it is not set."""
     try:
         return config.getini(option.name)
     except (TypeError, ValueError, pytest.UsageError) as error:
@@ -334,21 +327,11 @@ def accept_command(
     uses_default_target: bool,
     replay: bool,
 ) -> str:
-    """Return the command that makes a new baseline of an item or a file.
-
-    Args:
-        config: pytest's configuration.
-        settings: the run's settings.
-        nodeid: node id of the item, or path of the file.
-        uses_default_target: whether this run uses the default target, which the command must then name.
-        replay: whether the command must contain `--fairness-replay`.
-    """
     options = accept_options(config, settings, uses_default_target=uses_default_target, replay=replay)
     return shell_line(rebaseline_command([nodeid], options, root_from_here(config)) or [])
 
 
 def export_command(config: pytest.Config, settings: RunSettings, path: Path) -> str:
-    """Return the command that exports the recorded answers of a probe file."""
     here = config.invocation_params.dir
     command = ["python", "-m", "pytest_fairness", "export", str(relative_path(path, here))]
     store = settings.store
@@ -360,14 +343,7 @@ def export_command(config: pytest.Config, settings: RunSettings, path: Path) -> 
 def accept_options(
     config: pytest.Config, settings: RunSettings, *, uses_default_target: bool, replay: bool = False
 ) -> list[str]:
-    """Return the options with which a suggested command has the same settings as this run, without secrets.
-
-    Args:
-        config: pytest's configuration.
-        settings: the run's settings.
-        uses_default_target: whether this run uses the default target, which the command must then name.
-        replay: whether the command must contain `--fairness-replay`, so that it reuses the answers of this run.
-    """
+    """Return the options with which a suggested command has the same settings as this run, without secrets."""
     options = []
     if (inipath := _other_inipath(config, settings.probes)) is not None:
         options += ["-c", str(inipath)]

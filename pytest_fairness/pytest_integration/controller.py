@@ -79,11 +79,7 @@ class Controller(CollectedRecords):
         self._header_sender: str | None = None
 
     def announce(self, header: Header) -> None:
-        """Store the header of the run; raise an error if the run must not start.
-
-        Raises:
-            pytest.UsageError: the run makes new baselines, but no target is named.
-        """
+        """Store the header of the run; raise an error if the run must not start."""
         self._header = header
         if header.uses_default_target and self._config.getoption("fairness_rebaseline") and not self._only_collects:
             raise pytest.UsageError(
@@ -121,7 +117,6 @@ class Controller(CollectedRecords):
 
     @pytest.hookimpl(tryfirst=True)  # before pytest writes the JUnit file
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write baselines and reports."""
         if self._only_collects:
             return
         config, run, settings = self._config, self._run, self._settings
@@ -259,14 +254,12 @@ class Controller(CollectedRecords):
     # Request counts
 
     def _add_planned(self, planned: Mapping[str, bool]) -> None:
-        """Add planned requests; see `Engines.newly_planned`."""
         for key, recorded in planned.items():
             # A response that one worker records during the run looks recorded to workers that plan later. It was
             # recorded before the run only if all workers found it.
             self._planned[key] = recorded and self._planned.get(key, True)
 
     def _counts_so_far(self) -> dict[str, float]:
-        """Return the current counts, summed over all processes."""
         return total_counts(self._run.engines.counts_by_owner())
 
     def _final_counts(self) -> dict[str, float | None]:
@@ -368,7 +361,6 @@ class Controller(CollectedRecords):
         return document.on_orphans(orphans(self._run, self.records, all_targets=all_targets), fails=fails)
 
     def _on_inconclusive_runs(self, results: Sequence[ItemResult]) -> list[RunNote]:
-        """Return notes on the items that were inconclusive in each of the last runs."""
         if not results:
             return []
         targets = self.targets
@@ -398,11 +390,7 @@ class Controller(CollectedRecords):
 
 
 def _report_paths(config: pytest.Config) -> list[Path]:
-    """Return the paths of the reports to write; relative paths start at the folder in which pytest was started.
-
-    Raises:
-        pytest.UsageError: a suffix is unknown, or the format needs a package that is not installed.
-    """
+    """Return the paths of the reports to write; relative paths start at the folder in which pytest was started."""
     paths = [config.invocation_params.dir / path for path in config.getoption("fairness_report")]
     for path in paths:
         try:

@@ -300,11 +300,7 @@ class Corpus:
         return DataTable(columns, rows, [(column.name, partial(_cell, column.name)) for column in columns])
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the answers as a pandas data frame.
-
-        Raises:
-            FairnessError: pandas is not installed.
-        """
+        """Return the answers as a pandas data frame."""
         return self.table.to_pandas()
 
     def _repr_html_(self) -> str:

@@ -86,7 +86,6 @@ def attach(item: pytest.Item, result: Json, probe_item: ProbeItem, target: str |
 
 
 def add_junit_properties(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Copy the results on a report to JUnit properties of this report and of the item's later reports."""
     properties: list[tuple[str, object]] = []
     for record in records_on(report):
         result = ItemResult.from_json(record["result"])
@@ -110,7 +109,6 @@ def record_of(result: Json, probe_item: ProbeItem, target: str | None, **more: J
 
 
 def records_on(report: pytest.TestReport) -> Iterator[Record]:
-    """Yield the records that a report carries."""
     yield from getattr(report, "fairness", ())
 
 
@@ -137,7 +135,6 @@ def show_undecided(report: pytest.TestReport, item: pytest.Item, verdict: Verdic
 
 
 def inconclusive_findings(report: pytest.TestReport) -> str:
-    """Return the findings of all inconclusive results on a report."""
     results = (ItemResult.from_json(record["result"]) for record in records_on(report))
     return "; ".join(
         ItemView(result.to_json(), result.method).headline
@@ -244,7 +241,6 @@ class CollectedRecords:
 
     @property
     def records(self) -> Iterable[Record]:
-        """Return the records."""
         return self._records.values()
 
     def add(self, report: pytest.TestReport) -> None:
@@ -267,7 +263,6 @@ class CollectedRecords:
 
     @property
     def results(self) -> list[ItemResult]:
-        """Return the results of the items."""
         return [ItemResult.from_json(record["result"]) for record in self.records]
 
     def target_names(self, described: str) -> str:
@@ -275,9 +270,6 @@ class CollectedRecords:
 
         If the targets in the settings have names, the text is `described`, followed by the items' other targets. If
         not, the text lists the items' targets, or is `described` if no item has a target.
-
-        Args:
-            described: description of the targets in the settings.
         """
         names = self._settings.targets
         others = {

@@ -107,11 +107,7 @@ class ProbeFile(pytest.File):
             )
 
     def _probe_items(self) -> list[ProbeItem]:
-        """Return the items of the file; if targets have names, each item once for each target.
-
-        Raises:
-            ProbeError: the file has errors, or another probe has the same name.
-        """
+        """Return the items of the file; if targets have names, each item once for each target."""
         run, root = self._fairness.run, self.config.rootpath
         probe = run.load(self.path)
         run.targets.require_judge(probe)
@@ -187,7 +183,6 @@ class FairnessItem(pytest.Item):
 
         Raises:
             NotMeasurable: there are too few usable answers.
-            FairnessError: answers are missing, or the baseline cannot be read.
         """
         self._request._fillfixtures()
         if self.config.getoption("setuponly", False):
@@ -219,11 +214,7 @@ class FairnessItem(pytest.Item):
             raise BaselineError(f"{error} Command: {command}") from error
 
     def _only_send(self) -> NoReturn:
-        """Send the requests of the run's shard, or submit no request but those in batches; then skip the item.
-
-        Raises:
-            FairnessError: a request failed.
-        """
+        """Send the requests of the run's shard, or submit no request but those in batches; then skip the item."""
         shard, target = self._fairness.run.settings.shard, self._fairness.target_of(self)
         reason = "no verdict: this run only submits requests in batches"
         if shard is not None:
@@ -249,7 +240,6 @@ class FairnessItem(pytest.Item):
             raise failure
 
     def _attach_earlier(self, earlier: EarlierResult) -> ItemResult:
-        """Attach the result of an earlier run, and return the result."""
         result = ItemResult.from_json(earlier.plain)
         self.ihook.pytest_fairness_measured(item=self, measurement=result.measurement)
         # The result of an earlier run is reused only if all responses of the item are recorded.
@@ -451,7 +441,6 @@ def decide(
 
 
 def attach_error(item: FairnessItem, error: BaseException) -> None:
-    """Attach the error of a probe item that could not be measured."""
     probe_item = item.stash[PROBE_ITEM]
     recorded = probe_item.probe.responses
     file = None if recorded is None else recorded.file.name
@@ -459,11 +448,7 @@ def attach_error(item: FairnessItem, error: BaseException) -> None:
 
 
 def check(session: AuditSession, item: pytest.Item, measured: ItemMeasurement) -> ItemResult:
-    """Return the result of a measurement in a Python test; a failing verdict fails the test when the test ends.
-
-    Raises:
-        FairnessError: the name is that of a probe, or the baseline cannot be read.
-    """
+    """Return the result of a measurement in a Python test; a failing verdict fails the test when the test ends."""
     name, baselines = measured.item.probe.name, session.run.baselines
     if name_key(name) in session.probe_paths:
         path = shown_path(session.probe_paths[name_key(name)][1], session.config.rootpath)
@@ -521,16 +506,6 @@ KIND = "generation"
 
 
 def audit_settings(model: type[AuditSettings], given: Mapping[str, Any], where: str) -> AuditSettings:
-    """Return the settings of an audit.
-
-    Args:
-        model: model of the audit's settings.
-        given: values by the names of the settings; a setting that is not given has its default.
-        where: name of the function that was called, for messages.
-
-    Raises:
-        FairnessError: a setting is wrong.
-    """
     try:
         return model.model_validate(given)
     except ValidationError as error:
@@ -541,17 +516,7 @@ def audit_settings(model: type[AuditSettings], given: Mapping[str, Any], where: 
 def generation_probe(
     written: Mapping[str, Any], where: str, run: Run, scorers: Mapping[str, str] | None = None
 ) -> GenerationProbe:
-    """Return a probe of the kind `generation` with this content, which is checked like a probe file.
-
-    Args:
-        written: content of the probe, without its kind.
-        where: name of the function that was called, for messages.
-        run: the run.
-        scorers: scorers that the probe may name; by default the run's scorers.
-
-    Raises:
-        ProbeError: the content has errors.
-    """
+    """Return a probe of the kind `generation` with this content, which is checked like a probe file."""
     try:
         content = json.dumps({"kind": KIND, "name": "corpus", **written}, ensure_ascii=False)
     except TypeError as error:

@@ -80,7 +80,6 @@ def is_audit(item: pytest.Item) -> bool:
 
 
 def is_skipped(item: pytest.Item) -> bool:
-    """Return whether an item is marked with `skip`."""
     return item.get_closest_marker("skip") is not None
 
 
@@ -192,9 +191,6 @@ class AuditSession:
         """Return the target of a probe item; `None` if the item's answers are in a file.
 
         The first call for a target plans the requests of all its items.
-
-        Raises:
-            FairnessError: the batches of the target could not be sent or collected.
         """
         source, run = target_source(item), self.run
         if source is None:
@@ -227,9 +223,6 @@ class AuditSession:
 
         Args:
             name: name of the target; `None` if only one target is set.
-
-        Raises:
-            TargetError: there are several targets, but `name` is none of their names.
         """
         if self.config.getoption("setuponly", False):
             return None
@@ -243,7 +236,6 @@ class AuditSession:
         return self.run.targets.named(name if targets else None)
 
     def _adopt(self, definition: FixtureDef[Any], value: object) -> Target:
-        """Return the target that a fixture of the user, or the plugin's own fixture, provides."""
         name = fixture_name(definition, self.config.rootpath)
         if definition.scope != "session":
             raise TargetError(
@@ -282,35 +274,20 @@ class Header:
     file_notes: Sequence[str] = ()
 
     def wrapped(self, width: int) -> list[str]:
-        """Return the lines for a terminal of `width` columns."""
         return [part for line in self.lines for part in wrap(line, width, hanging="  ")]
 
     def send(self, run: Run) -> None:
-        """Send the header from a worker of pytest-xdist to the controller, through the store.
-
-        Raises:
-            StoreError: the store cannot be written.
-        """
+        """Send the header from a worker of pytest-xdist to the controller, through the store."""
         run.store.cache.put(_key(run), asdict(self))
 
     @classmethod
     def receive(cls, run: Run) -> Header | None:
-        """Return the header that a worker has sent; `None` if no worker has sent a header.
-
-        Raises:
-            StoreError: the store cannot be read.
-        """
+        """Return the header that a worker has sent; `None` if no worker has sent a header."""
         return run.store.cache.get(_key(run), lambda plain: cls(**plain)) if run.settings.store.exists() else None
 
 
 def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Header:
-    """Return the header of the run, which lists the targets, the number of selected items and the number of requests.
-
-    Args:
-        config: pytest's configuration.
-        run: the run.
-        items: all selected items, in their order.
-    """
+    """Return the header of the run, with the targets and the numbers of selected items and of requests."""
     by_target: dict[TargetSource | None, list[pytest.Item]] = {}
     for item in items:
         source = target_source(item)
@@ -404,7 +381,6 @@ def _equal_prompt_lines(items: Iterable[ProbeItem]) -> list[str]:
 
 
 def _model_lines(run: Run, items: Sequence[ProbeItem]) -> list[str]:
-    """Return a line for the judge model and each embedding model, with the number of probes or items that use it."""
     judged = {item.file for item in items if item.probe.reading.judge_votes}
     lines, judge = [], run.targets.judge
     if judged and judge is not None:
@@ -444,11 +420,7 @@ def _key(run: Run) -> str:
 
 
 def dry_run_lines(config: pytest.Config, run: Run, items: Iterable[pytest.Item]) -> list[str]:
-    """Return the lines of a dry run: the requests that the selected items would send.
-
-    Raises:
-        FairnessError: the requests cannot be made.
-    """
+    """Return the lines of a dry run: the requests that the selected items would send."""
     selected: dict[tuple[str, str | None], list[pytest.Item]] = defaultdict(list)
     tests = 0
     for item in items:

@@ -59,11 +59,7 @@ EXPECTED = (pytest.skip.Exception, pytest.xfail.Exception)
 
 
 def start(config: pytest.Config) -> None:
-    """Check every setting, and register the hooks of the run.
-
-    Raises:
-        pytest.UsageError: a setting is invalid.
-    """
+    """Check every setting, and register the hooks of the run."""
     cleanup = ExitStack()
     cleanup.enter_context(rare_collections())
     cleanup.callback(gc.unfreeze)
@@ -121,9 +117,6 @@ def _collect_probes(config: pytest.Config, settings: RunSettings) -> None:
     """Add the probe folders to the paths that pytest collects.
 
     Add nothing if the command line or pytest-picked selects the paths.
-
-    Raises:
-        pytest.UsageError: a path in the ini option `fairness_probes` does not exist.
     """
     if config.args_source is pytest.Config.ArgsSource.ARGS or picks(config):
         return
@@ -551,16 +544,11 @@ def run_to_end(coroutine: Coroutine[None, None, None]) -> None:
 
 
 def picks(config: pytest.Config) -> bool:
-    """Return whether pytest-picked chooses the files that pytest collects."""
     return bool(config.getoption("picked", None) == "only")
 
 
 def _adapt_to_selection(config: pytest.Config, folders: Iterable[Path]) -> None:
-    """Add the changed probe files to the files that pytest-picked selects, which are only Python files.
-
-    Raises:
-        pytest.UsageError: pytest-testmon selects tests.
-    """
+    """Add the changed probe files to the files that pytest-picked selects, which are only Python files."""
     if config.pluginmanager.has_plugin("TestmonSelect") and getattr(config, "testmon_config").select:  # noqa: B009 - unknown to mypy
         raise pytest.UsageError(
             "--testmon deselects audits although they may fail now: the target, recorded answers and baselines are "

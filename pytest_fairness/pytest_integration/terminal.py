@@ -62,12 +62,7 @@ class ProgressLine:
 
     @contextmanager
     def shown(self, counts: Callable[[], Mapping[str, float]]) -> Iterator[None]:
-        """Return a context in which the line is shown.
-
-        Args:
-            counts: function that returns the numbers of `planned`, `settled`, `reused` and `failed` requests (see
-                `Engine.progress`); it is called in another thread.
-        """
+        """Return a context in which the line is shown."""
         reporter = self._reporter
         if reporter is None:
             yield
@@ -191,7 +186,6 @@ class GuardedFile:
         self._file.write("".join(f"{command}\n" for command in commands))
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write several texts."""
         for line in lines:
             self.write(line)
 

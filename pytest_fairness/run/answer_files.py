@@ -78,10 +78,6 @@ class AnswerFile:
 
         Args:
             written: path at which the probe's text will be saved; `None` if it will not be saved.
-
-        Raises:
-            FairnessError: the file cannot be read, lacks one of the columns or groups, or is outside of the folder in
-                which the probe's text will be saved.
         """
         path = (written or self.path.resolve().with_suffix(".yaml")).absolute()
         try:
@@ -149,12 +145,7 @@ class AnswerFile:
         return f"answers-{name}" if name_problem(name) else name
 
     def _groups(self, name: str, values: Counter[str]) -> list[str]:
-        """Return the groups in `marked` or, by default, all groups of the column except `unmarked`.
-
-        Raises:
-            FairnessError: the column has no groups, a single group or too many values, or lacks a group that the user
-                named.
-        """
+        """Return the groups in `marked` or, by default, all groups of the column except `unmarked`."""
         shown = ", ".join(
             f"{one_line(value, LONGEST_VALUE)!r} ({count})" for value, count in values.most_common(SHOWN_VALUES)
         )
@@ -221,7 +212,6 @@ class Calibration:
     best: Errors | None
 
     def to_json(self) -> dict[str, Json]:
-        """Return the calibration as plain JSON."""
         return {
             "audit": self.audit,
             "cases": dict(self.cases),
@@ -233,16 +223,6 @@ class Calibration:
 
 
 def calibrate(probe: Probe, labelled: Path) -> list[Calibration]:
-    """Return the calibration of each audit of a probe, measured on labelled outputs.
-
-    Args:
-        labelled: CSV or JSON Lines file with the columns of the probe's kind, the column `label` (acceptable or
-            problematic) and, if a label applies to several outputs together, the column `set`.
-
-    Raises:
-        FairnessError: the file cannot be read, a label is missing or unknown, all labels are the same, or a set has
-            both labels.
-    """
     _check_labels(labelled)
     answers: dict[str, list[Answer]] = {}
     for answer in _answers(probe, labelled):
@@ -302,14 +282,7 @@ def _set_of(answer: Answer) -> str:
 def _calibrate_audit(
     probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], problematic: Mapping[str, bool]
 ) -> Calibration:
-    """Return the calibration of one audit; the value of a set is the value of its worst item.
-
-    Args:
-        probe: probe of the audit.
-        name: name of the audit.
-        sets: labelled outputs by set.
-        problematic: whether each set is labelled `problematic`, by the name of the set.
-    """
+    """Return the calibration of one audit; the value of a set is the value of its worst item."""
     items = [item for item in items_of(probe) if item.audit.info.name == name]
     if not items:
         return Calibration(name, dict.fromkeys(LABELS, 0), len(sets), None, (), None)

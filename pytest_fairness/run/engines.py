@@ -114,24 +114,12 @@ class Engines(Closing):
         return (each for each in requests if shard is None or shard.holds(response_key(target.identity, each)))
 
     def ask(self, target: Target, requests: Sequence[Request]) -> list[Response | FairnessError]:
-        """Send these requests and wait for the responses; see `Engine.answers`.
-
-        Raises:
-            TargetError: a request asks for a likelihood, but the target cannot compute likelihoods.
-        """
         registry.require_support(target, requests)
         return self.engine(target).answers(requests)
 
     async def send_in_batches(
         self, target: Target, requests: Iterable[Request], show_line: Callable[[str], None]
     ) -> None:
-        """Send the requests without a recorded response in batches of the provider; see `BatchSender.send`.
-
-        Args:
-            target: a target with the method `batch_client`.
-            requests: all requests to this target.
-            show_line: function that shows a line to the user.
-        """
         target.check()
         self.engine(target)  # an engine finds only failures that are recorded after its creation
         sender = BatchSender(
@@ -172,7 +160,6 @@ class Engines(Closing):
             engine.stop(grace)
 
     def stop_all(self) -> None:
-        """Stop sending requests from all processes of the run."""
         if self._settings.store.exists():
             self.store.runs.stop(self._run)
         self.stop()
@@ -215,14 +202,7 @@ class Targets:
         return self._opened[spec]
 
     def from_value(self, value: object, name: str) -> Target:
-        """Return the target that a value stands for: the name of a target, a callable, or a target.
-
-        Args:
-            name: name of the target in reports and baselines, if the value is a callable.
-
-        Raises:
-            TargetError: the value is neither a valid name, nor a callable, nor a target.
-        """
+        """Return the target that a value stands for: the name of a target, a callable, or a target."""
         if isinstance(value, str):
             return self._open(value)
         if hasattr(value, "ask") and hasattr(value, "identity"):
@@ -231,7 +211,6 @@ class Targets:
 
     @property
     def description(self) -> str:
-        """Return the names of all targets as one text for reports."""
         named = [f"{name}={self.named(name).name}" for name in self._settings.targets]
         return ", ".join(named) or self.named().name
 
@@ -251,11 +230,7 @@ class Targets:
             )
 
     def embedder(self, item: ProbeItem) -> Target | None:
-        """Return the embedding model for the answers of an item; `None` if the item's audit has no embedding model.
-
-        Raises:
-            TargetError: the model cannot be used; see `open_embedder`.
-        """
+        """Return the embedding model for the answers of an item; `None` if the item's audit has no embedding model."""
         name = item.models.embedder
         if name is None:
             return None
@@ -275,15 +250,7 @@ class Targets:
 
 
 def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None) -> Target | None:
-    """Return the judge model that the settings name, or `None`; no request is sent.
-
-    Args:
-        settings: settings of the run.
-        addresses: addresses of the models that another process of the run serves on this machine, by target.
-
-    Raises:
-        TargetError: the judge model does not exist.
-    """
+    """Return the judge model that the settings name, or `None`; no request is sent."""
     judge = settings.judge
     if judge is None:
         return None
@@ -298,11 +265,7 @@ def open_judge(settings: RunSettings, addresses: Mapping[str, str] | None = None
 def judged(
     answers: Sequence[Answer], judging: Judging, language: Language, judge: Target, engines: Engines
 ) -> list[Answer]:
-    """Return the answers with the majority choice of the judge model's votes; request votes that are not recorded.
-
-    Raises:
-        FairnessError: no vote is available; see `votes_on`.
-    """
+    """Return the answers with the majority choice of the judge model's votes; request votes that are not recorded."""
     texts = [answer.text or "" for answer in answers if reading.needs_votes(answer)]
     found = iter(votes_on(texts, judging, judge, engines))
     return [
@@ -406,11 +369,6 @@ def embedded(item: ProbeItem, answers: Sequence[Answer], embedder: Target, engin
     """Return the answers with embeddings for the item's audit; request missing embeddings and wait for them.
 
     Equal texts are embedded once, and recorded embeddings are not requested again.
-
-    Args:
-        answers: answers as they were parsed from the responses.
-        embedder: the embedding model.
-        engines: the run's engines, which send requests to the embedding model.
 
     Raises:
         AnswersMissing: the embedding model gave no embedding for a text.

@@ -88,11 +88,9 @@ class Forecast:
 
     @property
     def to_send(self) -> int:
-        """Return the number of requests that this probe adds to the run."""
         return self.requests - self.recorded - self.shared
 
     def to_json(self) -> dict[str, Json]:
-        """Return the forecast as plain JSON."""
         return {**asdict(self), "to_send": self.to_send}
 
 
@@ -219,10 +217,6 @@ class Forecaster:
     ) -> tuple[float | None, float | None, int]:
         """Estimate the tokens of the requests `new`.
 
-        Args:
-            requests: all requests of the probe by key, whose recorded responses are used for the estimate.
-            new: the requests to send.
-
         Returns:
             Values of `Forecast.prompt_tokens`, `Forecast.completion_tokens` and `Forecast.known`.
         """
@@ -271,9 +265,6 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
         run: the run; no request is sent.
         target: the target; `None` if a fixture of the user provides it, so that recorded responses cannot be found.
         analyses: the items, each at the interim or final analysis whose requests are counted.
-
-    Raises:
-        StoreError: the recorded answers cannot be read.
     """
     identity = target.identity if target else ""
     shard = None if target is None else run.settings.shard
@@ -342,7 +333,6 @@ def _prompts(analyses: Iterable[ProbeItem]) -> list[tuple[Probe, Iterator[Prompt
 
 
 def _prompts_of(items: Sequence[ProbeItem]) -> Iterator[Prompt]:
-    """Yield the prompts that at least one of a probe's items uses."""
     with suppress(FairnessError):  # the set-up of the item reports the error in its prompts
         yield from selected(
             RECENT.prompts_of(items[0].probe, items[0].trial_count),

@@ -67,9 +67,6 @@ class History:
 
     Args:
         max_runs: maximum number of runs; `add` deletes older runs.
-
-    Raises:
-        StoreError: raised by every method if the store cannot be read or written.
     """
 
     def __init__(self, store: Store, max_runs: int = MAX_RUNS) -> None:
@@ -79,13 +76,7 @@ class History:
     def add(
         self, document: Mapping[str, Json], targets: Mapping[Key, str], servers: Mapping[str, str] | None = None
     ) -> None:
-        """Add the results in a report document to the history, if any item was measured.
-
-        Args:
-            document: the report document.
-            targets: target of each item; an item without an entry has the document's target.
-            servers: address of each target whose name does not contain the address.
-        """
+        """Add the results in a report document to the history, if any item was measured."""
         items = [
             {
                 **{name: item[name] for name in _ITEM},
@@ -160,11 +151,6 @@ class History:
 
         A run that only reused recorded answers does not count. If a run reused some answers, or read all answers from
         files, an item with the same value and interval as in its previous result gets no new result.
-
-        Args:
-            targets: target of each item; runs of another target do not count.
-            servers: address of each target whose name does not contain the address; runs with another address do not
-                count.
         """
         found: dict[Key, list[Point]] = defaultdict(list)
         for run in self._runs("ASC"):
@@ -200,9 +186,6 @@ def store_last_run(
         document: the report document.
         targets: target of each item that sent requests, by probe name and item id.
         trials: number of trials that overrode the probes' own numbers, or `None`.
-
-    Raises:
-        StoreError: the store cannot be written.
     """
     items = [
         {
@@ -221,9 +204,6 @@ def last_run(store: Store) -> dict[str, Json] | None:
 
     The document has the additional key `trials`, and each of its items the additional key `target`; see
     `store_last_run`.
-
-    Raises:
-        StoreError: the store cannot be read.
     """
     return store.cache.get(LAST_RUN, dict)
 
@@ -237,13 +217,7 @@ Recorded = tuple[str, Prompt, Response]
 def recorded(run: Run, probe: Probe, only: str | None = None) -> list[Recorded]:
     """Return the recorded answers to a probe's prompts, ordered by target; send no requests.
 
-    Args:
-        run: run whose store is read.
-        probe: probe with prompts.
-        only: name of the target whose answers are returned, as the user or the store names it; by default all targets.
-
     Raises:
-        FairnessError: the store does not exist.
         AnswersMissing: no answers to the probe's prompts are recorded.
     """
     if not run.settings.store.exists():
@@ -298,13 +272,6 @@ def words_of_run(document: Mapping[str, Json], settings: RunSettings) -> DataTab
     """Return the word table of a run's measured items, made from the probe files and the recorded answers.
 
     Items of Python tests are left out, because they have no probe file.
-
-    Args:
-        document: the report document, with `trials` and each item's `target` if known; see `last_run`.
-        settings: settings with the store, and the root to which the paths of probe files are relative.
-
-    Raises:
-        FairnessError: a probe file has changed or cannot be read, or its answers are not recorded.
     """
     by_source: dict[tuple[Path, str | None], list[Mapping[str, Json]]] = defaultdict(list)
     for item in document["items"]:
@@ -330,7 +297,6 @@ def words_of_run(document: Mapping[str, Json], settings: RunSettings) -> DataTab
 
 
 def words_of_file(document: Mapping[str, Json], probe: Probe) -> DataTable:
-    """Return the word table of the measured items of a probe whose answers are in a file."""
     known, answers = {item.id: item for item in items_of(probe)}, kinds.recorded_answers(probe)
     measured = [item for item in document["items"] if item["value"] is not None]
     return DataTable.joined(
@@ -399,15 +365,6 @@ def balanced(run: Run, probe: Probe, recorded: Sequence[tuple[Prompt, Response]]
     """Return a sample that pairs each group's prompts with the same number of answers.
 
     The answers of each group come from all groups, as evenly as possible.
-
-    Args:
-        run: run whose settings name the model that recognises refusals, if the probe uses such a model.
-        probe: probe of a kind whose answers can be exchanged.
-        recorded: prompts of the probe with their recorded responses, of one target.
-
-    Raises:
-        FairnessError: answers to this kind of probe cannot be exchanged, or no prompt has usable answers for all
-            groups.
     """
     exchange = kind_of(probe).exchange
     if exchange is None:

@@ -395,11 +395,7 @@ class ItemView(ABC):
         return table_of([self])
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the item as a pandas data frame of one row.
-
-        Raises:
-            FairnessError: pandas is not installed.
-        """
+        """Return the item as a pandas data frame of one row."""
         return self.table.to_pandas()
 
     def words(self) -> DataTable:

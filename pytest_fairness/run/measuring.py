@@ -72,7 +72,6 @@ class Measurer:
 
         Raises:
             NotMeasurable: there are too few usable answers.
-            FairnessError: answers are missing; see `answers`.
         """
         answers = self.answers(item, target)
         if target is not None:
@@ -124,10 +123,6 @@ class Measurer:
         """Return the key under which the store keeps a result; `None` if it keeps no results of the item's audit.
 
         Results of the audit `score` are not kept, because a scorer that fails on a text may succeed in the next run.
-
-        Args:
-            what: name of the computation.
-            *runs: answers of one run, or of the two runs that are compared.
         """
         preparation = item.models.preparation
         if preparation is not None and preparation.gives == "score":
@@ -136,11 +131,9 @@ class Measurer:
         return measurement_key(what, item, *runs, embedder=None if embedder is None else embedder.identity)
 
     def kept(self, key: str | None, read: Callable[[Json], ResultT]) -> ResultT | None:
-        """Return the result that the store keeps under a key, converted by the function `read`."""
         return None if key is None else self._engines.store.cache.get(key, read)
 
     def keep(self, key: str | None, found: ResultT) -> ResultT:
-        """Store a result under a key, and return the result."""
         if key is not None:
             self._engines.store.cache.put(key, found if isinstance(found, float) else found.to_json())
         return found
@@ -153,9 +146,6 @@ class Measurer:
 
         Raises:
             ModelError: the model that scores answers cannot be used; no request was sent.
-            TargetError: the embedding model does not exist; no request was sent.
-            FairnessError: no answer is available, because no response is recorded for a replay, the run gave up on the
-                target, or every request failed.
         """
         item.models.require()
         self._targets.embedder(item)
@@ -180,7 +170,6 @@ class Measurer:
 
         Raises:
             ModelError: the scorer cannot be used.
-            FairnessError: no classification is available.
         """
         if probe.reading.judge_votes:
             self._targets.require_judge(probe)
@@ -193,11 +182,7 @@ class Measurer:
         return answers
 
     def _of_file(self, probe: Probe) -> AnswerFileContent:
-        """Return the content of the probe's `responses:` files; the files of the last probe are not read again.
-
-        Raises:
-            ProbeError: a file is invalid, or lacks answers that the probe needs.
-        """
+        """Return the content of the probe's `responses:` files; the files of the last probe are not read again."""
         if self._recorded is None or self._recorded.probe is not probe:
             self._recorded = None  # freed before the next answers are read
             reader = kinds.reader(probe)
@@ -213,7 +198,6 @@ class Measurer:
 
         Raises:
             ModelError: the model that scores answers cannot be loaded.
-            FairnessError: the embedding model does not exist, or gave no embedding for a text.
         """
         embedder = self._targets.embedder(item)
         if embedder is not None:
@@ -221,7 +205,6 @@ class Measurer:
         return scored(item, answers, self._engines.store)
 
     def forget(self) -> None:
-        """Free the answers in memory."""
         self._last = self._last_probe = None
         self._answers_by_prompt.clear()
 
@@ -262,7 +245,6 @@ def _with_causes(error: NotMeasurable, counted: Sequence[Answer]) -> str:
 def _with_notes(
     item: ProbeItem, details: Mapping[str, Json], counted: Sequence[Answer], readable: Sequence[Answer]
 ) -> dict[str, Json]:
-    """Return the details of a measurement with numbers about its answers that no audit counts itself."""
     noted = dict(details)
     if thoughts := sum(bool(answer.thoughts) for answer in counted):
         noted["thoughts"] = {"answers": thoughts, "of": len(counted)}
@@ -279,7 +261,6 @@ def _with_notes(
 
 
 def explained(item: ProbeItem, measurement: Measurement) -> Measurement:
-    """Return the measurement with its explanation."""
     return replace(measurement, explanation=item.audit.explanation(item, measurement))
 
 
@@ -349,18 +330,11 @@ class ItemMeasurement(ItemView):
 
     @cached_property
     def counted_answers(self) -> Sequence[Answer]:
-        """Return the answers that are counted, checked and shown; see `Audit.counted_answers`."""
         return self.item.audit.counted_answers(self.item, self.answers)
 
 
 def measurement_key(what: str, item: ProbeItem, *answers: Sequence[Answer], embedder: str | None = None) -> str:
-    """Return the key of a measurement in the store: a hash of all inputs of the measurement.
-
-    Args:
-        what: name of the computation.
-        answers: answers of one run, or of the two runs that are compared.
-        embedder: identity of the model that embeds the answers, if there is one.
-    """
+    """Return the key of a measurement in the store: a hash of all inputs of the measurement."""
     depends_on = [
         [
             what,
@@ -423,7 +397,6 @@ def paraphrase_noise(item: ProbeItem, answers: Sequence[Answer]) -> dict[str, Js
     Returns:
         `None` if fewer than two prompts can be measured separately, or if the probe reads its prompts from a file;
         otherwise a dictionary with these keys:
-
         - `values`: value by number of the prompt.
         - `sd`: standard deviation of the values.
         - `noise`: sampling error of the values (root mean square of their standard errors); `None` if unknown.
@@ -549,7 +522,6 @@ def classified_by_judge(answers: Sequence[Answer], probe: Probe, judge: Target, 
 
     Raises:
         AnswersMissing: the judge model does not recognise the `CONTROLS`.
-        FairnessError: no vote is available; see `votes_on`.
     """
     texts = [*CONTROLS, *dict.fromkeys(_texts(probe, answers))]
     judging = Judging("", REFUSAL_CLASSES, probe.reading.refusals.votes)

@@ -68,14 +68,6 @@ SHOWN_MODELS = 3
 
 
 def result_of(measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, accept: str) -> ItemResult:
-    """Return the result of an item, with the verdict on its measurement.
-
-    Args:
-        measured: measurement of the current run.
-        compared: the baseline and the change since the baseline.
-        nodeid: the item's id in pytest.
-        accept: command that makes the current run the baseline; the verdict's reason shows the command.
-    """
     measured, compared = in_written_words(measured, compared)
     entry, verdict = compared.entry, verdict_on(measured, compared, accept)
     change = served_change(measured.served, (entry and entry.served) or ())
@@ -90,12 +82,7 @@ def result_of(measured: ItemMeasurement, compared: BaselineComparison, nodeid: s
 
 
 def measured_only(measured: ItemMeasurement, nodeid: str) -> ItemResult:
-    """Return the result of an item without a verdict, baseline, limit and tolerance (`--fairness-measure`).
-
-    Args:
-        measured: measurement of the current run.
-        nodeid: the item's id in pytest.
-    """
+    """Return the result of an item without a verdict, baseline, limit and tolerance (`--fairness-measure`)."""
     measured, _ = in_written_words(measured, BaselineComparison())
     item, measurement = measured.item, measured.measurement
     result = _result(measured, BaselineComparison(), nodeid, Verdict(VerdictName.MEASURED, ""), None)
@@ -126,7 +113,6 @@ def in_written_words(
 
 
 def explained(item: ProbeItem, comparison: Comparison) -> Comparison:
-    """Return the comparison with its explanation."""
     return replace(comparison, explanation=item.audit.explanation_of_change(item, comparison))
 
 
@@ -181,13 +167,6 @@ def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None
 
 
 def verdict_on(measured: ItemMeasurement, compared: BaselineComparison, accept: str = "") -> Verdict:
-    """Return the verdict on an item.
-
-    Args:
-        measured: measurement of the current run.
-        compared: the baseline and the change since the baseline.
-        accept: command that makes the current run the baseline; the verdict's reason shows the command.
-    """
     item, entry = measured.item, compared.entry
     return decide(
         item.audit,
@@ -213,7 +192,6 @@ def _unit_count(measured: ItemMeasurement) -> int | None:
 
 
 def error_result(item: ProbeItem, error: BaseException, nodeid: str) -> ItemResult:
-    """Return the result of an item that could not be measured."""
     name = VerdictName.NOT_MEASURABLE if isinstance(error, NotMeasurable) else VerdictName.ERROR
     reason = on_one_line(error) if isinstance(error, FairnessError) else f"{type(error).__name__}: {on_one_line(error)}"
     return _unmeasured(item, nodeid, Verdict(name, f"{item.id}: {reason}"))
@@ -244,12 +222,7 @@ LONGEST = 4000
 
 
 def examples(measured: ItemMeasurement, baseline: Iterable[Answer]) -> list[Quote]:
-    """Return the answers that the item's audit selects as examples; reports show the answers of a set side by side.
-
-    Args:
-        measured: measurement of the current run, with its answers.
-        baseline: answers of the baseline.
-    """
+    """Return the answers that the item's audit selects as examples; reports show the answers of a set side by side."""
     item = measured.item
     selection = item.probe.reading.selection
     calls = selection is not None and selection.tool is not None
@@ -418,7 +391,6 @@ class Baselines:
         return baseline is not None and any(entry.file not in (None, own) for entry in baseline.items.values())
 
     def forget(self) -> None:
-        """Free the answers of the last baseline."""
         self._kept = self._probe = None
 
     def _read(self, item: ProbeItem) -> Baseline | None:
@@ -504,7 +476,6 @@ def _by_value(found: Comparison, why: str) -> Comparison:
 
 
 def _without_change(comparison: Comparison) -> Comparison:
-    """Return the comparison with a change of zero, for a run with the same answers as the baseline."""
     shift = comparison.value
     interval = comparison.interval and (comparison.interval[0] - shift, comparison.interval[1] - shift)
     return replace(comparison, value=0.0, interval=interval, p_value=1.0, same_answers=True)
@@ -517,12 +488,10 @@ ALLOWED_ERRORS = 0.1
 
 
 def measured_by(item: ProbeItem) -> MeasuredBy:
-    """Return the version of the audit and of the reading of answers, and the item's alpha; see `MeasuredBy`."""
     return MeasuredBy(100 * reading.VERSION + item.audit.version, rounded(item.alpha))
 
 
 def require_possible(item: ProbeItem, baseline: Baseline, entry: Entry) -> None:
-    """Raise `BaselineError` if the stored value is outside the range of the audit's values."""
     least, most = item.audit.info.value_range
     if not least <= entry.value <= most:
         bounds = f"between {least:g} and {most:g}" if math.isfinite(least + most) else _bound(least, most)
@@ -549,12 +518,6 @@ def check_stored_value(
     item: ProbeItem, baseline: Baseline, entry: Entry, remeasured: float
 ) -> tuple[Entry, str | None]:
     """Return the entry with the value measured from its answers, and a note if the stored value differs.
-
-    Args:
-        item: the item as `ProbeItem.for_baseline` returns it.
-        baseline: the baseline that holds the entry.
-        entry: the item's entry.
-        remeasured: value that the audit now measures from the entry's answers.
 
     Raises:
         BaselineError: the stored value differs from the value of the baseline's answers, although this version of the
@@ -647,11 +610,6 @@ def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root
     A change is returned unaltered if an answer set or the probe file is missing, the probe has changed, or a model must
     read the answers first. After `MOST_CHANGES` changes, and for changes with more than `MOST_ANSWERS` answers, only
     audits whose change is not the difference of two values are measured, such as `marked_words`.
-
-    Args:
-        changes: the changes, the most important first.
-        old, new: the snapshots with the old and with the new answers.
-        root: folder to which the paths of probe files in baselines are relative.
     """
     items: dict[str, Mapping[str, ProbeItem]] = {}
     found = []

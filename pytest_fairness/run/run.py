@@ -239,11 +239,7 @@ class AuditResults(list[Audited]):
         return table_of(self, self._started)
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the table of measurements as a pandas data frame.
-
-        Raises:
-            FairnessError: pandas is not installed.
-        """
+        """Return the table of measurements as a pandas data frame."""
         return self.table.to_pandas()
 
     def words(self) -> DataTable:

@@ -64,12 +64,6 @@ def item_requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Ite
 
     A request that several items need may be yielded several times. For each probe, the requests of its items and
     placebos come before the requests of its variants.
-
-    Args:
-        items: the items. Of an item that stands for an interim analysis, only the requests of this analysis are
-            yielded.
-        own_first: whether the requests of all items come before the requests of all variants, as in runs with a
-            maximum number of requests.
     """
     later: list[ProbeItem] = []
     for _, group in groupby(items, key=lambda item: id(item.probe)):
@@ -249,10 +243,6 @@ def _unusable(own: Sequence[Answer], other: Sequence[Answer]) -> dict[str, Json]
     """Return the shares of unusable answers of a variant and of the probe's own wording, and their difference.
 
     The confidence interval of the difference is Newcombe's (1998).
-
-    Args:
-        own: answers to the probe's own wording.
-        other: answers to the variant.
     """
     counts = [(sum(not answer.usable for answer in run), len(run)) for run in (other, own)]
     shares = [lost / asked if asked else 0.0 for lost, asked in counts]
