@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -136,22 +136,18 @@ def _equal_prompts(audit: AnyAudit, item: AnyItem, measurement: Measurement) -> 
 def _copied_rows(probe: Probe, answers: Answers) -> Concern | None:
     """Return a concern if the rows of a file with recorded answers occur several times in the same order.
 
-    Such a file was written or joined several times. Rows that are equal by chance have another order. Audits of texts
-    count such rows once (`Groups.without_repeats`).
+    Audits of texts count such rows once (`Groups.without_repeats`).
     """
     copied = probe.responses is not None and probe.kind != "generation"
-    rows = [(answer.labels, answer.text) for answer in answers] if copied else []
-    for times in range(2, MOST_COPIES + 1):
-        once = len(rows) // times
-        if once < LEAST_COPIED or len(rows) % times or rows[:-once] != rows[once:] or rows[:1] * once == rows[:once]:
-            continue
-        return Concern(
-            "copied_rows",
-            f"all {once:,} rows occur {times} times in the same order, so that each answer counts {times} times. "
-            "Remove the copies from the file",
-            withholds="test",
-        )
-    return None
+    rows = [(frozenset(answer.labels.items()), answer.text) for answer in answers] if copied else []
+    if (times := times_copied([rows])) == 1:
+        return None
+    return Concern(
+        "copied_rows",
+        f"all {len(rows) // times:,} rows occur {times} times in the same order, so that each answer counts {times} "
+        "times. Remove the copies from the file",
+        withholds="test",
+    )
 
 
 def _unclassified_answers(item: AnyItem, answers: Answers) -> Concern | None:
@@ -318,13 +314,13 @@ def copied_rows_concern(rows: int, times: int) -> Concern:
     return Concern("copied_rows", message, withholds="nothing")
 
 
-def times_copied(cells: Iterable[Sequence[str]]) -> int:
+def times_copied(cells: Iterable[Sequence[Hashable]]) -> int:
     """Return how often the rows of an answer file occur, if they occur several times in the same order; else 1.
 
     Such a file was written or joined several times. Rows that are equal by chance have another order.
 
     Args:
-        cells: the texts of the rows with equal labels, in the order of the file.
+        cells: the texts of the rows with equal labels, or all rows as one cell, in the order of the file.
     """
     found = [list(texts) for texts in cells]
     for times in range(MOST_COPIES, 1, -1):

@@ -213,7 +213,7 @@ def _comparison_text(
         change = change_text(audit, comparison) + (f" for {comparison.pair}" if comparison.pair else "")
         text += f", was {significant(baseline.value)}: {change}, tolerance {significant(tolerance)}"
         if comparison.same_answers:
-            text += " (compared with itself: the answers are those of the baseline)"
+            text += " (the answers are those of the baseline, so that there is no change to test)"
         if not comparison.from_answers:
             reason = comparison.not_compared or "the baseline's answers are absent"
             text += f" (only the stored value is compared: {reason})"

@@ -97,6 +97,13 @@ def orphans(run: Run, records: Iterable[Record], *, all_targets: bool) -> list[s
         known[record["baseline"]] |= {record["result"]["id"], *(record.get("siblings") or ())}
         files.add(record["result"]["nodeid"].partition("::")[0])
     names = cache(partial(_probe_names, run))
+
+    def is_lost(name: str, probe: str, file: str) -> bool:
+        """Return whether no item is left for an entry of this file: its probe was read, or the file is gone."""
+        if (run.settings.root / file).is_file():
+            return file in files and not file.endswith(".py")  # of a test file, only some tests may have been selected
+        return name in known or probe not in names()
+
     found = []
     for path in sorted(run.settings.baselines.glob("*.json")):
         name, probe, target = path.stem, *path.stem.rpartition("@")[::2]
@@ -109,13 +116,7 @@ def orphans(run: Run, records: Iterable[Record], *, all_targets: bool) -> list[s
         without = [
             item
             for item, entry in sorted(baseline.items.items())
-            if entry.file is not None
-            and item not in known.get(name, ())
-            and (
-                (entry.file in files and not entry.file.endswith(".py"))
-                if (run.settings.root / entry.file).is_file()
-                else name in known or (probe or name) not in names()
-            )
+            if entry.file is not None and item not in known.get(name, ()) and is_lost(name, probe or name, entry.file)
         ]
         found += [name] if len(without) == len(baseline.items) else [f"{name}: {item}" for item in without]
     return found

@@ -20,7 +20,7 @@ SHOWN_RATES = 2
 SHOWN_WORDS = 8
 UNMARKED = "the unmarked group"
 SAME_ANSWERS = "same answers"
-"""Text in place of the change of a run that was compared with itself."""
+"""Text in place of the change of a run whose answers are those of the baseline."""
 CHANGED_SIDES = "changed sides"
 """Text in place of the change of a gap whose size did not grow, but which now favours the other group."""
 SHARES = ("share", "share of texts")

@@ -61,10 +61,10 @@ MAX_ALPHA = 0.01
 
 KEPT_BY_PROMPT = 2_000
 """Maximum number of answers to single prompts of a probe that are kept for its next item; they may be long."""
-KEPT_PROMPTS = 20_000
+KEPT_PROMPTS = 200_000
 """Maximum number of prompts of a probe that are kept for its next item; there may be millions. The prompts of an axis
-of 1,000 values must fit: each of its items would otherwise make the prompts of all items anew."""
-ALL_KEPT_PROMPTS = 20_000
+of 1,000 values with 200 trials fit (40 MB): each of its items would otherwise make the prompts of all items anew."""
+ALL_KEPT_PROMPTS = 200_000
 """Maximum number of prompts of all probes that are kept, because a run goes through all probes several times: to count
 the requests, to plan them, and to measure the answers."""
 

@@ -74,6 +74,16 @@ def test_a_run_compared_with_itself_says_so(project: Project) -> None:
     assert [item["change"]["same_answers"] for item in report["items"]] == [False, False]
 
 
+def test_a_system_that_was_asked_and_said_the_same_is_not_compared_with_itself(project: Project) -> None:
+    project.write("app.py", "def answer(prompt):\n    return f'{len(prompt)} lamps for ' + prompt[-3:]\n")
+    project.probe(text=PLAIN)
+    project.run("--fairness-rebaseline", target="python:app:answer")
+    result = project.run("--fairness", "-v", "--fairness-fresh", target="python:app:answer")
+    assert says(result, "(the answers are those of the baseline, so that there is no change to test)")
+    assert not says(result, "compared with itself")
+    assert not says(result, "of earlier runs")
+
+
 @pytest.mark.parametrize(
     "option", ["--fairness-measure", "--fairness-dry-run", "--fairness-shard=1/2"], ids=lambda option: option[11:]
 )
