@@ -58,6 +58,8 @@ def test_a_letter_and_a_text_name_their_option(text: str) -> None:
             "That is unclear.",
             "The text does not say.",
             "Not enough information",
+            "It isn't clear.",
+            "The text doesn't say.",
         ),
         "It cannot be determined whether the grandfather or the grandson was uncomfortable.",
     ],
