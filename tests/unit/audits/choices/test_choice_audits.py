@@ -386,7 +386,8 @@ def test_ambiguous_contexts_alone_do_not_show_that_a_system_can_choose() -> None
 def test_missing_answers_are_counted_and_many_prevent_a_pass() -> None:
     chosen = answers(PROBE, biased(1, ambiguous=0.3, against=0.3))
     run = [
-        replace(answer, text="?", content="?") if number % 6 == 0 else answer for number, answer in enumerate(chosen)
+        replace(answer, text=f"Person {number}, I would hope.", content="?") if number % 6 == 0 else answer
+        for number, answer in enumerate(chosen)
     ]
     found = measure(PROBE, run, "bias_ambiguous")
     assert found.n == {"ambiguous context": 12}
