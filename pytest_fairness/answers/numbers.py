@@ -357,13 +357,15 @@ _MARKER = re.compile(r"^[ \t]*\(?([0-9]{1,2})[.)][ \t]+(?=\S)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """Number in a text, from `start` to `end` with sign, unit and scale.
+    """Number in a text.
 
     Attributes:
+        start, end: position in the text, with sign, unit and scale.
         values: possible values of the number: usually one, but two if its separator can be read in two ways, and none
             if the separators or the scale give no number. For a range, its two ends.
         own: whether the number has the probe's unit or scale.
         foreign: whether the number has another unit, period or scale, an unknown unit, or an unclear sign.
+        is_range: whether the amount is a range.
     """
 
     start: int

@@ -65,12 +65,11 @@ _STATUS_WORD = re.compile(
 
 
 class Content(NamedTuple):
-    """Content of a text: empty if it is a refusal or unreadable.
+    """Content of a text: empty if it is a refusal or, for the reason `unread`, unreadable.
 
-    Attributes:
-        value: one of the allowed choices or a number (`float`), if the prompt asks for a choice or a number. Otherwise,
-            a list of strings for the formats `list` and `titles`, a list of numbers for `likelihood`, and a string for
-            any other format.
+    The value is one of the allowed choices or a number (`float`), if the prompt asks for a choice or a number.
+    Otherwise, it is a list of strings for the formats `list` and `titles`, a list of numbers for `likelihood`, and a
+    string for any other format.
     """
 
     value: Json

@@ -53,7 +53,9 @@ class Reader(ABC, Generic[ProbeT]):
     Several files are read like one file with all of their rows.
 
     Attributes:
+        probe, responses: the probe, and the value of its key `responses`.
         name: name of the file, or pattern of the files, for messages.
+        content: columns and rows of the files.
         columns: name of each column in the files, by its name in the probe (an axis, `trial`, `text`, …).
         trial_numbers: trial numbers and errors of the rows.
         content_noun: what messages call the content of the rows; set by a class.

@@ -103,7 +103,6 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> tuple[dict[str, Json], Sequence[str]]:
-        """Return the templates that made the value worse, the largest contribution first."""
         statistic = self.statistic(len(table.columns))
         joint = (current.mean(axis=0) + baseline.mean(axis=0)) / 2
         moves = (current - baseline) @ statistic.loss_gradient(joint) / len(units)
@@ -192,13 +191,11 @@ def _cell(question: Question) -> str:
 
 
 def _counts_of_unread(coded: Sequence[Coded]) -> list[dict[str, Json]]:
-    """Return the number of unparsed answers by cell and reason; see `Coded.unread`."""
     counted = Counter((_cell(each.question), each.unread) for each in coded if each.unread)
     return [{"cell": cell, "reason": reason, "answers": count} for (cell, reason), count in counted.most_common()]
 
 
 def _counts_by(coded: Sequence[Coded], group_of: Callable[[Question], str]) -> dict[str, dict[str, int]]:
-    """Return the number of answers by code, for each group of questions."""
     groups: defaultdict[str, list[Coded]] = defaultdict(list)
     for each in coded:
         groups[group_of(each.question)].append(each)
@@ -321,7 +318,7 @@ def example(coded: Coded) -> dict[str, Json]:
 
 
 def became_worse(current: Sequence[Coded], baseline: Sequence[Coded], *, stereotypical: bool) -> list[dict[str, Json]]:
-    """Return at most `SHOWN_QUESTIONS` questions with an answer that became wrong (and stereotypical), as examples."""
+    """Return examples of questions with an answer that became wrong (and stereotypical)."""
     before = {(each.question.name, each.trial): each for each in baseline if each.choice is not None}
     shown: dict[str, dict[str, Json]] = {}
     for each in current:

@@ -361,10 +361,7 @@ def irrelevant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Conc
 def _dependence(
     similarity: Floats, subjects: NDArray[np.int_], groups: NDArray[np.int_], random: np.random.Generator
 ) -> float:
-    """Return how much more alike answers about a subject are, in SDs of subjects shuffled within groups.
-
-    The (n, n) similarities have a diagonal of 0.
-    """
+    """Return how much more alike answers about a subject are, in SDs of subjects shuffled within groups."""
 
     def of_same_subject(order: NDArray[np.int_]) -> float:
         return float(similarity[subjects[order][:, None] == subjects[order]].sum())

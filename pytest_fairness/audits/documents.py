@@ -164,7 +164,6 @@ def anonymizer(probe: GenerationProbe) -> Anonymizer:
 
 
 def documents_by_word(counts: csr_array) -> Ints:
-    """Return the number of documents that contain each word."""
     return np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.int64)
 
 
@@ -191,7 +190,7 @@ MOST_DOCUMENTS = 2**15
 
 
 def compared_labels(item: TextItem[Any]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the labels of an item's marked and of its unmarked group: `{"race": "Black"}`, `{"race": "White"}`.
+    """Return the labels of the marked and of the unmarked group, as `{"race": "Black"}` and `{"race": "White"}`.
 
     The unmarked group of an intersection has the unmarked value of each axis. Labels that name no axis are left out.
     """
@@ -231,7 +230,6 @@ class Groups:
 
     @classmethod
     def of(cls, item: TextItem[Any], answers: Answers, *, with_copies: bool = False) -> Groups:
-        """Return an item's answers, split into its two groups; for `with_copies`, see `without_repeats`."""
         marked, unmarked = compared_labels(item)
         unmarked_name = " ".join(unmarked.values())
         found = cls.split(item.probe, answers, marked, unmarked_name, with_copies=with_copies)
@@ -507,7 +505,6 @@ class Usage:
 
     @classmethod
     def of(cls, texts: Tokens, marked: Bools, words: Sequence[str]) -> Usage:
-        """Count the uses of these words of the texts."""
         numbers = dict(zip(texts.vocabulary, range(len(texts.vocabulary)), strict=True))
         columns = np.array([numbers[word] for word in words], dtype=np.int64)
         uses, holding = texts.uses(marked)
@@ -519,8 +516,7 @@ class Usage:
     def sides(self) -> Ints:
         """Return the side of each word: 1 if the marked group uses it more, −1 if the unmarked group does, else 0.
 
-        A group uses a word more if the word has the higher rate in its texts or, if rates are equal, if a larger share
-        of its texts contains the word.
+        A group uses a word more by its rate or, if rates are equal, by the share of texts that contain it.
         """
         by_rate, by_share = (
             np.sign(np.round(numbers[0] - numbers[1], DECIMALS)) for numbers in (self.rates, self.shares)
@@ -539,10 +535,9 @@ class Usage:
     def rows(
         self, statistic: str, strengths: Floats, names: tuple[str, str], significant: Collection[str] | None = None
     ) -> list[dict[str, Json]]:
-        """Return a row of the exported word table for each word, the largest number first.
+        """Return rows of the exported word table, the largest number first; the signs of the strengths do not matter.
 
-        The signs of the `strengths`, which are numbers of this statistic, do not matter; see `signed`. `significant` is
-        `None` if words are not tested individually.
+        `significant` is `None` if words are not tested individually.
         """
         values = self.signed(strengths)
         return [
@@ -567,10 +562,7 @@ class Usage:
 
 
 def as_written(found: Json, probe: Probe, answers: Answers) -> Json:
-    """Return details or rows with each `word` as the answers write it most often; ties: the first in sorted order.
-
-    Words that no answer has are left as they are.
-    """
+    """Return details or rows with each `word` as the answers write it most often; ties: the first in sorted order."""
     if not isinstance(probe, GenerationProbe) or not _names_words(found):
         return found
     written = Counter[str]()
@@ -624,7 +616,7 @@ def _strongest(words: Sequence[str], weights: Floats) -> dict[str, list[dict[str
 
 
 def order_by_strength(words: Sequence[str], strength: Floats) -> Ints:
-    """Return the indices of the words by decreasing strength, then alphabetically."""
+    """Sort by decreasing strength, then alphabetically."""
     return np.lexsort((np.asarray(words), -np.round(strength, DECIMALS))).astype(np.int64)
 
 

@@ -255,12 +255,9 @@ def text_features(documents: Documents) -> two_samples.Features:
 
 
 class _Terms(NamedTuple):
-    """Words, or character n-grams of words, in many documents.
+    """Words, or character n-grams of words, in many documents, with their random projection.
 
-    Attributes:
-        by_word: (words, terms) number of occurrences of the term in the word.
-        holding: (terms,) number of documents that contain the term.
-        projection: matrix of the random projection; see `_projection_matrix`.
+    `by_word` counts the (words, terms) occurrences, `holding` the documents that contain each term.
     """
 
     by_word: csr_array

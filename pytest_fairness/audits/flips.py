@@ -160,7 +160,6 @@ class FlipRate(RecordAudit[DecisionSettings]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> tuple[dict[str, Json], Sequence[str]]:
-        """Return each run's shares of changed answers, and records with more changes than in the baseline."""
         return record_decisions.changed_columns_and_records(
             table, units, current, baseline, current[:, 0] - baseline[:, 0]
         )
@@ -293,8 +292,7 @@ def _shares_of_changes(records: Sequence[RecordChange], repeats: Repeats) -> tup
 def shares(records: Sequence[RecordChange], repeats: Repeats) -> dict[str, Json]:
     """Return the mean share of a complete record's answers that change if it is flipped, with Wilson's interval.
 
-    The detail `floor` is the mean share of answers that change if a prompt is repeated; `None` if no prompt is
-    repeated. The result is empty without records.
+    The detail `floor` is that of repeated prompts, if any. The result is empty without records.
     """
     if not records:
         return {}
@@ -361,7 +359,6 @@ def change_with_other_fields(
 
 
 def _differing_fields(fields: Mapping[str, str], other: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the fields that differ, each with its value in both records."""
     return {name: [fields.get(name, ""), value] for name, value in other.items() if fields.get(name) != value}
 
 

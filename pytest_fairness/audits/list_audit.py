@@ -130,7 +130,6 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
         return [float(column[~np.isnan(column)].std(ddof=1)) for column in columns]
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return means and intervals, the most disadvantaged value, the table and the audit's value for each domain."""
         numbers = list_tables.numbers_of(table)
         others = list_tables.against_others(table, self.harmed, random)
         return {
@@ -160,7 +159,6 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> tuple[dict[str, Json], Sequence[str]]:
-        """Return each attribute value's mean in both runs, and the entities that changed most."""
         values = list_tables.changed_values(table.columns, current, baseline)
         entities = list_tables.changed_entities(units, current, baseline)
         first, now, then = values[0]
@@ -397,7 +395,6 @@ def usable_pairs(
 def pair_similarities(
     probe: RecommendationProbe, settings: SimilaritySettings, pairs: Pairs
 ) -> dict[tuple[str, str], list[float]]:
-    """Return the similarities of all pairs of lists, by entity and attribute value."""
     flat = [pair for group in pairs.values() for pair in group]
     numbers = iter(
         similarities(

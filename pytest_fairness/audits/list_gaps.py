@@ -71,7 +71,6 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
         return items
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return the values of `snsr`, `snsv` and `pafs`, the mean similarity, and the details of every audit."""
         means = table.means()
         published = {"snsr": value_range(means), "snsv": value_sd(means), "pafs": evenness(means)}
         return {
@@ -206,11 +205,7 @@ def _strictest(audits: Mapping[str, AuditSettings], alike: Sequence[str]) -> dic
 
 
 def known_attributes(probe: RecommendationProbe, audit: str, attributes: Sequence[str]) -> Sequence[str]:
-    """Return the attributes.
-
-    Raises:
-        ProbeError: the probe lacks one of them.
-    """
+    """Return the attributes; raise `ProbeError` if the probe lacks one of them."""
     for attribute in attributes:
         if attribute not in probe.attributes:
             raise ProbeError(

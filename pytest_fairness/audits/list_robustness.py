@@ -150,7 +150,6 @@ class Robustness(EntityAudit[SimilaritySettings]):
 
 
 def _pairs_of_lists(clean: Sequence[RecommendedList], perturbed: Sequence[RecommendedList]) -> Pairs:
-    """Return all pairs of a list for a perturbed question and a list for its original question."""
     questions: dict[tuple[str, str, str], list[RecommendedList]] = {}
     for each in clean:
         if each.usable:
@@ -267,7 +266,6 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
     harmed = "highest"
 
     def items(self, probe: RecommendationProbe, settings: UncertaintySettings) -> list[ListItem[UncertaintySettings]]:
-        """Return one item for the neutral lists, and one for each attribute that the settings name."""
         attributes = known_attributes(probe, self.info.name, settings.attributes)
         return [
             AuditItem(probe, self.info.name, None, {}, settings),
@@ -379,7 +377,6 @@ class Uncertainty(EntityAudit[UncertaintySettings]):
 
 
 def _mean_ndcg(probe: RecommendationProbe, lists: Lists, compared: Sequence[RecommendedList]) -> dict[str, float]:
-    """Return the mean NDCG of the lists of each entity whose relevant items are known."""
     relevant = relevant_items(probe, lists)
     quality = ranked_lists.quality(
         [each.items for each in compared], [relevant[each.entity] for each in compared], probe.k

@@ -77,7 +77,7 @@ class Matrix(UnitTable):
         n: Mapping[str, int],
         missing: Mapping[str, int],
     ) -> Matrix:
-        """Return a table of the means of the numbers of each entity and attribute value; entities may be repeated."""
+        """Return a table of means of each entity and attribute value; entities may be repeated."""
         units = tuple(sorted({*entities}))
         rows = np.full((len(units), len(values)), np.nan)
         for row, entity in enumerate(units):
@@ -139,8 +139,7 @@ def against_others(table: UnitTable, harmed: str, random: np.random.Generator) -
 def pair_tests(table: UnitTable, random: np.random.Generator) -> tuple[Pair, ...]:
     """Return the difference of the means of each two attribute values, with interval and test.
 
-    The two-sided p-value is from a sign-flip test over entities, adjusted for the number of pairs; see
-    `resampling.sign_flips`.
+    The two-sided p-value is from a sign-flip test over entities, adjusted for the number of pairs.
     """
     rows, signs = table.rows[table.complete], ranked_lists.row_contributions(numbers_of(table))
     pairs = list(combinations(range(len(table.columns)), 2))
@@ -168,10 +167,7 @@ def worst_value(others: Mapping[str, Mapping[str, Json]], harmed: str) -> dict[s
 
 
 def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict[str, Json]:
-    """Return, for each domain of entities, the audit's value and, under `quantity`, the means of values with lists.
-
-    The result is empty if no entity has a domain.
-    """
+    """Return, for each domain of entities, the audit's value and, under `quantity`, the means of values with lists."""
     if not isinstance(table, Matrix) or not table.domains:
         return {}
     details = {}

@@ -52,7 +52,6 @@ class Accuracy(ChoiceAudit):
         return [{**category, "context": context} for context in CONTEXTS]
 
     def items(self, probe: MultipleChoiceProbe, settings: AuditSettings) -> list[ChoiceItem]:
-        """Return the items of each category for the types of contexts that the category has."""
         existing = {(question.category, question.ambiguous) for question in probe.questions.values()}
         return [
             item
@@ -64,7 +63,6 @@ class Accuracy(ChoiceAudit):
         return question.ambiguous == (item.labels["context"] == "ambiguous")
 
     def table(self, item: ChoiceItem, answers: Answers) -> UnitTable:
-        """Return numbers of right answers and of all answers, for each template."""
         coded = self.coded(item, answers)
         rows = [(float(each.right), 1.0) for each in coded]
         return sums_table(coded, ("right", "answers"), rows, [context_of(each.question) for each in coded])

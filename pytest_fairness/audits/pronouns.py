@@ -130,7 +130,6 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> tuple[dict[str, Json], Sequence[str]]:
-        """Return items whose preference for the stereotype grew, the largest growth first."""
         scores = [run[:, 0] / run[:, 1] for run in (current, baseline)]
         order = sorted(
             range(len(units)), key=lambda row: (-round(float(scores[0][row] - scores[1][row]), 12), units[row])
@@ -200,7 +199,6 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         return "line" in labels
 
     def table(self, item: PronounItem[AccuracyGapSettings], answers: Answers) -> UnitTable:
-        """Return the shares of right answers to the pro and to the anti version of each pair."""
         coded = coded_answers(item.probe, answers)
         units = tuple(sorted({each.labels["line"] for each in coded}))
         places = {unit: row for row, unit in enumerate(units)}

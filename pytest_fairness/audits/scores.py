@@ -183,7 +183,6 @@ def scores_by_group(answers: Answers, group_of: Callable[[Answer], str]) -> dict
 
 
 def unscored(answers: Answers) -> dict[str, Json]:
-    """Return the number of answers that the scorer failed to score, and the main reasons, if there are any."""
     reasons = Counter(answer.error for answer in answers if answer.error is not None and answer.text is not None)
     if not reasons:
         return {}
@@ -273,7 +272,7 @@ def _furthest_answers(
 
 
 def _group_summary(scores: Floats, mean: float) -> dict[str, Json]:
-    """Return the mean score, its 95 % interval (`None` for 1 score) and the number of scored answers."""
+    """Return the mean, its 95 % interval (`None` for 1 score) and the number of scored answers."""
     ends = None
     if len(scores) > 1:
         ends = list(intervals.interval(mean, mean_error(scores), degrees_of_freedom=len(scores) - 1))
@@ -338,10 +337,7 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
     def concerns(
         self, item: AuditItem[ProbeT, ScoreSettings], answers: Answers, measurement: Measurement
     ) -> list[Concern]:
-        """Add concerns if all scores are equal, or if answers have no score.
-
-        Answers without a score are also missing answers, of which too many prevent a `pass`.
-        """
+        """Add concerns if all scores are equal, or if answers have no score (of these, too many prevent a `pass`)."""
         details, concerns = measurement.details, [*super().concerns(item, answers, measurement)]
         if details["lowest"] == details["highest"]:
             message = (
@@ -432,7 +428,7 @@ class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, T
 
 
 def pairing(groups: Groups) -> Callable[[Answer], tuple[str, str]]:
-    """Return a function that maps an answer of these groups to its stratum and the name of its group."""
+    """Return a function that maps an answer to its stratum and the name of its group."""
     names = {True: groups.marked_name, False: groups.unmarked_name}
     of = {
         id(answer): (stratum, names[marked])

@@ -48,7 +48,6 @@ class Terms:
 
 
 def _form(term: str) -> str:
-    """Return a term normalised, with single blanks."""
     return " ".join(part for part in _SEPARATOR.split(normalise(term)) if part)
 
 

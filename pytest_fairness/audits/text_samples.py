@@ -136,13 +136,9 @@ DRAWS = 499
 
 @dataclass(frozen=True)
 class WordCounts(Sample):
-    """Documents with their (documents, words) counts.
+    """Sparse (documents, words) counts, also arranged as `words` for divergences of all documents and of large strata.
 
-    Attributes:
-        vocabulary: word of each column.
-        counts: sparse counts.
-        words: the same counts, arranged to compute divergences of all documents and of each large stratum (with at
-            least `DOCUMENTS_OF_A_STRATUM` documents of each group).
+    A large stratum has at least `DOCUMENTS_OF_A_STRATUM` documents of each group.
     """
 
     vocabulary: Sequence[str]
@@ -307,14 +303,8 @@ are features."""
 class Corpus(Sample):
     """Documents of two groups as features of a classifier, without equal documents within a run, stratum and group.
 
-    At temperature 0 every trial repeats the same answer, which is only one observation.
-
-    Attributes:
-        vocabulary: word of each column.
-        counts: (documents, words) word counts.
-        kinds: (documents,) a number for each document; documents with equal counts have the same number.
-        features: how words are weighted: all alike, or by inverse document frequency.
-        unique_share: share of all documents that do not repeat the words of an earlier document.
+    At temperature 0 every trial repeats the same answer, which is only one observation. Documents with equal counts
+    have the same number in `kinds`; `unique_share` is the share of all documents that repeat no earlier one.
     """
 
     vocabulary: Sequence[str]
@@ -490,7 +480,6 @@ SHOWN_STRATA = 3
 
 
 def repeated_or_one_sided(groups: Groups) -> list[Concern]:
-    """Return concerns if answers are repeated, or if strata hold only one group."""
     one_sided = groups.one_sided()
     lost, usable = sum(one_sided.values()), sum(groups.usable.values())
     if not lost:

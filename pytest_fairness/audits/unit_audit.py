@@ -93,7 +93,7 @@ class UnitTable:
         return Sample(self.rows[self.complete], self.means(), self.least_error)
 
     def sample_of_clusters(self, clusters: Mapping[str, str], *, sums: bool) -> Sample:
-        """Return the sample in which a cluster counts as one unit; see `merged` for the arguments.
+        """Return the sample in which a cluster counts as one unit.
 
         A sum of rows also depends on the number of units in the cluster, which is no error of a mean: only the
         deviations from the means are added.
@@ -126,7 +126,7 @@ class UnitTable:
 
 
 def merged_rows(names: Sequence[str], rows: Floats, *, sums: bool) -> tuple[tuple[str, ...], Floats]:
-    """Return the sorted names of the clusters and their rows, from complete rows with the names of their clusters."""
+    """Return the clusters' sorted names and merged rows, from complete rows with the names of their clusters."""
     clusters, places = np.unique(np.array(names, dtype=object), return_inverse=True)
     merged = np.zeros((len(clusters), rows.shape[1]))
     np.add.at(merged, places.reshape(-1), rows)
@@ -489,11 +489,7 @@ class Intersection:
     quantities: Sequence[str] = ("",)
 
     def tables(self, statistic: UnitStatistic, sample: Sample) -> list[dict[str, Json]]:
-        """Return a table of the cells' values and differences from the reference, for each quantity that is defined.
-
-        A difference has a 95 % interval and a two-sided p-value; see `UnitStatistic.reference_tests`. A quantity has a
-        table only if it is defined for at least one cell.
-        """
+        """Return a table of the cells' values and differences from the reference, for each quantity that is defined."""
         numbers = statistic.groups(sample.means)
         tables: list[dict[str, Json]] = []
         for block, quantity in enumerate(self.quantities):
@@ -586,10 +582,7 @@ def group_reversal(high: str, low: str, current: float, baseline: float, p_value
 
 
 def with_same_wording(current: Answers, baseline: Answers, unit: Callable[[Answer], str]) -> tuple[Answers, Answers]:
-    """Return the current answers, and the baseline's answers to prompts with the same wording (label `wording`).
-
-    A unit, such as a question, has one wording in a run.
-    """
+    """Return the current answers, and the baseline's with the same wording (label `wording`) of the unit."""
     wordings = {unit(answer): answer.labels.get("wording") for answer in current}
     baseline = [answer for answer in baseline if wordings.get(unit(answer)) == answer.labels.get("wording")]
     return current, baseline

@@ -167,7 +167,6 @@ class Association:
 
 
 def _largest_z(labels: Bools, contrast: Contrast) -> Floats:
-    """Return the largest |z| of all words, for each labelling."""
     parts = (labels[start : start + contrast.chunk_size] for start in range(0, len(labels), contrast.chunk_size))
     return np.concatenate([np.abs(z_scores(*contrast.log_odds_arguments(part))).max(axis=1) for part in parts])
 
@@ -195,10 +194,7 @@ def significant_words(details: Mapping[str, Json]) -> dict[str, float]:
 
 
 def _associated_words(corpus: GroupCounts, tests: Sequence[Association]) -> list[dict[str, Json]]:
-    """Return the words that are significant, or whose |z| exceeds `SHOWN_Z`, on every axis; the largest |z| first.
-
-    For an intersection of axes, the word's z must also have the same sign on every axis.
-    """
+    """Return words that are significant, or whose |z| exceeds `SHOWN_Z`, with the same sign on every axis."""
     scores = np.stack([test.z for test in tests])
     alike = np.abs(np.sign(scores).sum(axis=0)) == len(tests)
     significant = alike & np.all([np.abs(test.z) > test.threshold for test in tests], axis=0)
@@ -231,7 +227,6 @@ def z_of_words(corpus: GroupCounts, settings: MarkedWordsSettings) -> Floats:
 
 
 def prior_counts(used: Floats, settings: MarkedWordsSettings) -> Floats:
-    """Return the counts of the prior, from the occurrences of each word."""
     match settings.prior:
         case "pooled" | "pair":
             return used
@@ -332,8 +327,8 @@ def growth_tests(
 def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
     """Return the words that grew significantly on every axis, always in favour of the same group.
 
-    The word with the largest growth comes first. For several axes, a word's growth and statistic are its smallest
-    values over the axes, and its shares are those of the first axis.
+    The largest growth comes first. A word's growth and statistic are its smallest values over the axes, and its shares
+    are those of the first axis.
     """
     first, *others = (test.significant_words() for test in tests)
     words = [

@@ -56,6 +56,7 @@ class ItemChange:
     """Change of an item's entry between the old and the new baselines.
 
     Attributes:
+        baseline, id: name of the baseline and id of the item.
         old, new: the entries; `old` is `None` for an added item, `new` for a removed item.
         old_key: old name of the baseline and old id of the item, if the item was renamed.
         info: description of the audit; `None` if the audit is not installed.
