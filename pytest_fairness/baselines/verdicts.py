@@ -31,10 +31,9 @@ class BaselineEntry:
 
     Attributes:
         value: the stored value.
-        stale_parts: parts of the probe that changed since the baseline was made (`prompt`, `axis race`); empty for a
-            valid baseline.
+        stale_parts: parts of the probe that changed since the baseline was made (`prompt`, `axis race`).
         n, missing: numbers of read and of unread answers by group, from which the value was measured; empty if unknown.
-        note: sentence about the baseline for the verdict's reason; `None` if there is nothing to note.
+        note: sentence about the baseline for the verdict's reason.
         new: whether this run becomes the baseline; then only a limit can make the item fail.
     """
 
@@ -58,15 +57,9 @@ def decide(
 ) -> Verdict:
     """Return the verdict on one item.
 
-    Args:
-        audit: the audit that measured the item.
-        item: the item, with its limit, tolerance, gate and alpha.
-        measurement: measurement of this run.
-        baseline: baseline of the item; `None` if the item has no baseline.
-        comparison: comparison of this run with the baseline; `None` if the baseline is missing or stale.
-        trials: number of trials, or of the units that `Audit.counted` names; needed for advice on the size of a run.
-            `None` for answers in a file.
-        accept: command that makes or accepts a baseline; the verdict's reason shows it.
+    There is no comparison if the baseline is missing or stale. `trials` is the number of the units of `Audit.counted`,
+    for advice on the size of a run; `None` for answers in a file. `accept` is the command that makes or accepts a
+    baseline, which the reason shows.
     """
     if not measurement.explanation.phrase:
         measurement = replace(measurement, explanation=audit.explanation(item, measurement))
@@ -177,7 +170,7 @@ def decide(
 
 
 def _decidable(undecided: Sequence[Decision]) -> str | None:
-    """Return the settings with which a run of this size would decide all of these; `None` if there are none.
+    """Return the settings with which a run of this size would decide all of these, if there are any.
 
     If the change and the value are both undecided, another tolerance alone does not help with the limit.
     """
@@ -192,7 +185,6 @@ def _decidable(undecided: Sequence[Decision]) -> str | None:
 
 
 def notes_on(measurement: Measurement, baseline: BaselineEntry | None = None) -> str:
-    """Return the notes on the answers and the baseline as sentences for the verdict's reason."""
     notes = [concern.message for concern in measurement.concerns if concern.withholds in ("nothing", "failure")]
     if baseline is not None and baseline.note:
         notes.append(baseline.note)
@@ -206,7 +198,7 @@ def _comparison_text(
     baseline: BaselineEntry | None,
     comparison: Comparison | None,
 ) -> str:
-    """Return the part of the verdict's reason after the value: `, was 0.31: +0.12, tolerance 0.1, limit 0.5`."""
+    """Return the end of the verdict's reason: `, was 0.31: +0.12, tolerance 0.1, limit 0.5`."""
     text = ", the new baseline" if baseline is not None and baseline.new else ""
     if baseline is not None and comparison is not None:
         tolerance = tolerance_of(audit, item)
@@ -227,7 +219,7 @@ def _comparison_text(
 
 
 def change_text(audit: AnyAudit, comparison: Comparison) -> str:
-    """Return a phrase that states the change: that of its explanation or, by default, how much worse or better."""
+    """Return the phrase of the explanation or, by default, how much worse or better."""
     if comparison.explanation.change:
         return comparison.explanation.change
     if not comparison.value:
@@ -240,7 +232,6 @@ def change_text(audit: AnyAudit, comparison: Comparison) -> str:
 
 
 def named_contributors(audit: AnyAudit, measurement: Measurement, comparison: Comparison | None) -> list[str]:
-    """Return the names of the contributors that a reason names, the strongest first."""
     return [part.name for part in audit.contributors(measurement, comparison)[:NAMED_CONTRIBUTORS]]
 
 
@@ -249,15 +240,11 @@ def _p(p_value: float | None) -> str:
 
 
 def tolerance_of(audit: AnyAudit, item: AnyItem) -> float:
-    """Return the item's tolerance: the tolerance in the probe file or, by default, the audit's tolerance."""
     return audit.tolerance_of(item.settings)
 
 
 def gravest_concern(measurement: Measurement) -> Concern | None:
-    """Return the most serious concern that prevents a verdict or a pass; `None` if there is no such concern.
-
-    The concerns of a measurement are sorted, the most serious first. Missing answers come last.
-    """
+    """Return the first concern that prevents a verdict or a pass, missing answers last; the measurement sorts them."""
     absent = missing_reason(measurement)
     missing = () if absent is None else (Concern("missing_answers", absent),)
     concerns = (*measurement.concerns, *missing)
@@ -265,7 +252,7 @@ def gravest_concern(measurement: Measurement) -> Concern | None:
 
 
 def _judged_change(comparison: Comparison, change: Decision) -> float:
-    """Return the change that a decision is about: that of one pair of groups, or of a gap that changed sides."""
+    """Return the change that a decision is about: of one pair, of a gap that changed sides, or the whole."""
     if change.pair is not None:
         return change.pair.value
     if comparison.reversal is not None:
@@ -275,7 +262,7 @@ def _judged_change(comparison: Comparison, change: Decision) -> float:
 
 
 def _significance_text(item: AnyItem, comparison: Comparison, change: Decision) -> str:
-    """Return the part of a regression's reason with the p-value and alpha; empty if no test is significant."""
+    """Return a regression's p-value and alpha as a phrase; empty if no test is significant."""
     reversal = comparison.reversal
     if change.pair is not None:
         moved = f"the gap between {change.pair} changed by {significant(change.pair.value)}"
@@ -305,7 +292,7 @@ class _Text(NamedTuple):
 
 
 def _undecided(item: AnyItem, comparison: Comparison | None, change: Decision | None, value: Decision | None) -> _Text:
-    """Return why no decision is possible: an unclear change or, if the change is clear, an unclear value."""
+    """Say why no decision is possible: an unclear change or, if that is clear, an unclear value."""
     if change is not None and comparison is not None and change.outcome == "unclear":
         if change.explanation is not None:
             return _Text(change.explanation, change.explanation)
@@ -343,7 +330,7 @@ def _not_excluded_text(subject: str, may: str, decision: Decision) -> _Text:
 
 
 def _evidence(item: AnyItem, comparison: Comparison | None, change: Decision | None, value: Decision | None) -> str:
-    """Return the statistical evidence for a pass as sentences; an empty text if nothing was tested."""
+    """Return the evidence for a pass as sentences; empty if nothing was tested."""
     text = ""
     if change is not None and comparison is not None:
         if change.upper_bound is not None:
@@ -369,19 +356,12 @@ def _advice(
     baseline: BaselineEntry | None,
     decision: Decision,
 ) -> _Text:
-    """Return the advice on the number of answers that a decision needs, or on what else can be done.
+    """Say how many answers a decision needs, or what else can be done.
 
     Trials can be added at will. Records, entities or questions, and the answers in a file, may be all that there are:
-    the advice then also names the setting that these can decide.
-
-    Args:
-        audit: the audit that measured the item.
-        item: the item.
-        measurement: measurement of this run.
-        size: number of trials or other units in this run; `None` for answers in a file.
-        factor: factor by which the number of answers in this run and its baseline must grow for a decision.
-        baseline: the baseline if the change is undecided, else `None`.
-        decision: the unclear decision that the reason explains.
+    the advice then also names the setting that these can decide. `size` is the number of units of this run (`None` for
+    a file), `factor` the growth of run and baseline that a decision needs; the baseline is given if the change is
+    undecided.
     """
     hopeless = not math.isfinite(factor) or factor > MOST_TIMES
     instead = or_else = ""
@@ -433,9 +413,9 @@ def _advice(
 
 
 def missing_reason(measurement: Measurement) -> str | None:
-    """Return the reason why missing answers prevent a pass whatever they say: more than half are missing; else `None`.
+    """Return why missing answers prevent a pass whatever they say: more than half are missing; else `None`.
 
-    `audits.unread` has the rule for smaller numbers.
+    `audits.rules` has the rule for smaller numbers.
     """
     absent = sum(measurement.missing.values())
     asked = absent + sum(measurement.n.values())
