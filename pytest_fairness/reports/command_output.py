@@ -43,13 +43,6 @@ LONGEST_EXAMPLE = 300
 
 
 def changes_headline(changes: Sequence[ItemChange], old: str, new: str, unchanged: int) -> str:
-    """Return sentences with the numbers of changed items, by state, and of unchanged items.
-
-    Args:
-        changes: changed items of all baselines.
-        old, new: names of the compared revisions.
-        unchanged: number of unchanged items.
-    """
     if not changes:
         return f"No baseline changed between {old} and {new} ({counted(unchanged, 'item')} compared)."
     counts = [(sum(change.state == state for change in changes), DIFFERENCE_WORDS.get(state, state)) for state in ORDER]
@@ -58,14 +51,6 @@ def changes_headline(changes: Sequence[ItemChange], old: str, new: str, unchange
 
 
 def changes_text(changes: Sequence[ItemChange], title: str, problems: Sequence[str], width: int = 80) -> str:
-    """Return the title, a table of the changes, and the details of the first changes as text for a terminal.
-
-    Args:
-        changes: changed items of all baselines.
-        title: first line, such as the result of `headline`.
-        problems: a sentence for each baseline file that cannot be read.
-        width: maximum width of a line.
-    """
     lines = [*wrap(printable(title), width), *(line for text in problems for line in wrap(printable(text), width))]
     if changes:
         lines += ["", *_table([tuple(map(printable, _cells(change))) for change in changes[:SHOWN_ROWS]], width)]
@@ -201,7 +186,6 @@ def _words(change: ItemChange) -> Iterator[str]:
 
 
 def _finding(change: ItemChange, entry: Entry) -> str:
-    """Return the groups of a changed item, its change and what is allowed, worded as in other reports."""
     title, unit = ("", "") if change.info is None else (change.info.title, change.info.unit)
     item = {"n": entry.n, "missing": entry.missing, "labels": entry.labels or {}}
     if change.new is None or change.difference is None or change.state in SAME_VALUE:
@@ -303,11 +287,6 @@ def history_table(points: Sequence[Point], last: int, width: int = 100) -> str:
     """Return a table with a row for each item or, if there is only one item, a row for each run.
 
     If several items were measured with several targets, there is a table for each target.
-
-    Args:
-        points: values of the runs, the oldest first.
-        last: maximum number of runs shown for an item.
-        width: maximum width of a line.
     """
     items: dict[tuple[str, str, str], list[Point]] = {}
     for point in points:
@@ -384,11 +363,7 @@ CalibrationJson = Mapping[str, Json]
 
 
 def calibration_text(calibrations: Sequence[CalibrationJson]) -> str:
-    """Return a section for each audit: error rates of several limits, including the current and the best limit.
-
-    Args:
-        calibrations: JSON of `run.answer_files.Calibration`.
-    """
+    """Return a section for each audit: error rates of several limits, including the current and the best limit."""
     return "\n\n".join("\n".join(_section(calibration)) for calibration in calibrations)
 
 
@@ -445,13 +420,6 @@ SHOWN_TEXT = 3
 
 
 def swaps_as_text(listing: SwappedPrompts, groups: Sequence[str], width: int) -> Iterator[str]:
-    """Yield the lines of the listing for a terminal.
-
-    Args:
-        listing: the swapped prompts of a probe.
-        groups: the compared groups; the first is the unmarked group.
-        width: number of columns.
-    """
     names = [*groups, PLACEBO]
     room = max(width_of(printable(name)) for name in names) + 4
     for prompt in listing.prompts:
@@ -505,7 +473,6 @@ def swaps_as_csv(listing: SwappedPrompts, groups: Sequence[str]) -> str:
 
 
 def swaps_summary(listing: SwappedPrompts) -> list[str]:
-    """Return sentences with the numbers of prompts that are swapped, left out, and not examined."""
     flagged = sum(bool(prompt.warnings) for prompt in listing.prompts)
     placebos = sum(PLACEBO in prompt.versions for prompt in listing.prompts)
     swapped = f"{counted(len(listing.prompts), 'prompt')} can be swapped: {placebos} with a placebo, {flagged} flagged"

@@ -38,15 +38,7 @@ Trends = Mapping[tuple[str, str], Sequence[Mapping[str, Json]]]
 
 
 def require_writable(path: Path, option: str = "--fairness-report") -> None:
-    """Raise an error if the path's format cannot be written; called before any request is sent.
-
-    Args:
-        path: the file to write.
-        option: name of the option that set the path, for error messages.
-
-    Raises:
-        FairnessError: the suffix is unknown, or the format needs packages that are not installed.
-    """
+    """Raise an error if the path's format cannot be written; called before any request is sent."""
     built_in = [suffix.removeprefix(".") for suffix in SUFFIXES]
     own = {f".{name}": entry for name, entry in extensions.declared("reports", built_in).items()}
     if entry := own.get(path.suffix.lower()):
@@ -67,18 +59,7 @@ def require_writable(path: Path, option: str = "--fairness-report") -> None:
 def write(
     document: Mapping[str, Json], path: Path, trends: Trends, folder: str = "", option: str = "--fairness-report"
 ) -> None:
-    """Write a report document in the format of the path's suffix; create missing folders.
-
-    Args:
-        document: the report document.
-        path: the file to write.
-        trends: history of the items.
-        folder: path from the root of the repository to pytest's rootdir.
-        option: name of the option that set the path, for error messages.
-
-    Raises:
-        FairnessError: the file cannot be written; an existing file stays unchanged.
-    """
+    """Write a report document in the format of the path's suffix; create missing folders."""
     match path.suffix.lower():
         case ".html":
             from pytest_fairness.reports import html
@@ -96,16 +77,7 @@ def write(
 
 
 def write_text(path: Path, text: str, option: str) -> None:
-    """Write the text of a report to a file; create missing folders.
-
-    Args:
-        path: the file to write.
-        text: the report.
-        option: name of the option that set the path, for error messages.
-
-    Raises:
-        FairnessError: the file cannot be written; an existing file stays unchanged.
-    """
+    """Write the text of a report to a file; create missing folders."""
     try:
         # Python escapes a lone surrogate in the same way as JSON; the other formats contain no surrogates.
         replace_file(path, text.encode("utf-8", "backslashreplace"))
@@ -121,11 +93,6 @@ def _json(document: Mapping[str, Json]) -> str:
 
 
 def read(path: Path) -> dict[str, Json]:
-    """Return the report document of a JSON report.
-
-    Raises:
-        FairnessError: the file cannot be read, or violates the schema.
-    """
     try:
         document = json.loads(path.read_bytes(), parse_int=_whole_number)
     except OSError as error:
@@ -158,7 +125,6 @@ def _whole_number(digits: str) -> float:
 
 
 def schema_text() -> str:
-    """Return the JSON Schema of the JSON report."""
     return (files("pytest_fairness.reports") / "report.schema.json").read_text("utf-8")
 
 
@@ -226,12 +192,10 @@ class RunComparison:
     facts: Sequence[tuple[str, Json, Json]]
 
     def count(self, state: State) -> int:
-        """Return the number of items with this state."""
         return sum(item.state == state for item in self.items)
 
     @property
     def changed_items(self) -> Sequence[ItemComparison]:
-        """Return the items that changed, appeared or disappeared."""
         return [item for item in self.items if item.state != "unchanged"]
 
 
@@ -303,7 +267,6 @@ def comparison_text(comparison: RunComparison, width: int = 100) -> str:
 
 
 def comparison_markdown(comparison: RunComparison) -> str:
-    """Return the comparison as Markdown."""
     lines = ["## Fairness: comparison of two runs", "", _headline(comparison), ""]
     if comparison.changed_items:
         lines += [
@@ -317,11 +280,6 @@ def comparison_markdown(comparison: RunComparison) -> str:
 
 
 def comparison_html(comparison: RunComparison) -> str:
-    """Return the comparison as a self-contained HTML page.
-
-    Raises:
-        FairnessError: the extra `report` is not installed.
-    """
     from pytest_fairness.reports.charts import Table
     from pytest_fairness.reports.html import render
     from pytest_fairness.reports.html_items import clean

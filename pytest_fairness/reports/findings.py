@@ -39,13 +39,7 @@ class Suggestion:
 
 
 def suggestions(item: Item, finding: Finding, system: str | None = None) -> dict[str, Json]:
-    """Return the finding of a failed item (`found`) and the suggestions for it (`try`), as plain JSON.
-
-    Args:
-        item: item of the report document.
-        finding: the finding of the item's audit.
-        system: the probe's own system prompt, which precedes a suggested system prompt.
-    """
+    """Return the finding of a failed item (`found`) and the suggestions for it (`try`), as plain JSON."""
     return {
         "found": printable(finding.description),
         "try": [asdict(suggestion) for suggestion in _suggestions(item, finding, system)],

@@ -159,15 +159,7 @@ def _cut_id(name: str, width: int) -> str:
 
 
 def wrap(text: str, width: int, *, indent: str = "", hanging: str | None = None, lines: int | None = None) -> list[str]:
-    """Return printable text in lines of at most `width` columns, broken between words where possible.
-
-    Args:
-        text: words separated by spaces.
-        width: number of columns, including the indent.
-        indent: prefix of the first line.
-        hanging: prefix of the other lines; by default `indent`.
-        lines: maximum number of lines; an ellipsis replaces the rest.
-    """
+    """Return printable text in lines of at most `width` columns, broken between words where possible."""
     hanging = indent if hanging is None else hanging
     result: list[str] = []
     line, words = indent, text.split(" ")
@@ -213,13 +205,7 @@ def fill(parts: Sequence[str], width: int, *, comma: str = ",") -> list[str]:
 
 
 def text_table(rows: Sequence[Sequence[str]], width: int, *, right: Sequence[int] = ()) -> list[str]:
-    """Return rows of printable cells as lines with aligned columns; lines that are too long are cut.
-
-    Args:
-        rows: rows of equal length; the first row has the headings.
-        width: maximum width of a line.
-        right: indexes of the right-aligned columns.
-    """
+    """Return rows of printable cells as lines with aligned columns; lines that are too long are cut."""
     columns = [max(width_of(row[place]) for row in rows) for place in range(len(rows[0]))]
     cells = ([pad(cell, columns[place], right=place in right) for place, cell in enumerate(row)] for row in rows)
     return [cut("  ".join(row).rstrip(), width) for row in cells]
@@ -251,7 +237,6 @@ def shell_lines(command: Sequence[str], width: int) -> list[str]:
 
 
 def shell_line(command: Sequence[str]) -> str:
-    """Return the command on one line."""
     return " ".join(map(shell_word, command))
 
 

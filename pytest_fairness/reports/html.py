@@ -31,12 +31,7 @@ __all__ = ["report"]
 def report(
     document: Mapping[str, Json], trends: Mapping[tuple[str, str], Sequence[Mapping[str, Json]]] | None = None
 ) -> str:
-    """Return the HTML report of one run. Text from models and probes is escaped.
-
-    Args:
-        document: the report document.
-        trends: values of the last runs, including this run, by probe and item id, the oldest first; see `charts.trend`.
-    """
+    """Return the HTML report of one run. Text from models and probes is escaped."""
     return render("report.html.j2", view=View(document, trends or {}))
 
 
@@ -161,7 +156,6 @@ class View:
 
     @property
     def categories(self) -> Table:
-        """Return a table of the number of items by the probes' category and by outcome."""
         columns = ("total", "passed", "failed", "known", "inconclusive", "errors")
         by_category = self.document["summary"]["by_category"]
         return Table(
@@ -191,7 +185,6 @@ class View:
 
     @property
     def cell_tables(self) -> Sequence[report_items.CellTable]:
-        """Return the tables of the cells that items compare; see `report_items.CellTable`."""
         return report_items.intersection_tables(self.views)
 
     cell_legend: ClassVar[str] = report_items.INTERSECTION_LEGEND
@@ -284,9 +277,6 @@ def group_findings(items: Iterable[tuple[str, ItemView]]) -> list[Finding]:
     """Return a finding for each of the first `MAX_FINDINGS` groups that are significantly worse than allowed.
 
     The finding about a group is the finding of its worst item.
-
-    Args:
-        items: the HTML anchor and the view of each item; the worst item comes first.
     """
     by_group: dict[tuple[str, str], list[tuple[str, ItemView]]] = {}
     for anchor, view in items:
@@ -338,11 +328,7 @@ INLINED = {"style": "style.css", "script": "script.js"}
 
 
 def require_extra() -> None:
-    """Raise an error if a package for HTML reports is not installed; called before any request is sent.
-
-    Raises:
-        FairnessError: a package is missing; the message has the command that installs the package.
-    """
+    """Raise an error if a package for HTML reports is not installed; called before any request is sent."""
     # Deferred: only needed for HTML reports.
     from importlib.util import find_spec
 
@@ -358,9 +344,6 @@ def render(template: str, **values: Any) -> str:
     """Return the page of a template, with the style sheet and the script inlined.
 
     The content security policy of the page contains the hashes of the style sheet and of the script.
-
-    Raises:
-        FairnessError: the extra `report` is not installed.
     """
     require_extra()
     folder = files("pytest_fairness.reports") / "templates"

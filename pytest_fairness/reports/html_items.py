@@ -195,7 +195,6 @@ def _example(answers: Sequence[Quote], words: Words | None) -> Example:
 
 
 def _side(answers: Sequence[Quote], place: int, words: Words | None) -> Side:
-    """Return the answer at index `place`, with contributing words or differences highlighted; see `examples_of`."""
     answer, other = answers[place], answers[1 if place == 0 and len(answers) > 1 else 0]
     current = answer.text or ""
 
@@ -277,7 +276,6 @@ MAX_ROWS = 200
 
 
 def sheet_of(title: str, table: Table) -> Sheet:
-    """Return the first `MAX_ROWS` rows of the table, with its title."""
     return Sheet(title, Table(table.columns, table.rows[:MAX_ROWS]), max(0, len(table.rows) - MAX_ROWS))
 
 
@@ -304,7 +302,6 @@ def number(value: Json) -> str:
 
 
 def cell(value: Json) -> str:
-    """Return a JSON value as the text of a table cell."""
     match value:
         case None | "":
             return MISSING
@@ -323,7 +320,6 @@ def cell(value: Json) -> str:
 
 
 def plain(name: str) -> str:
-    """Return the name of a detail with spaces in place of underscores."""
     return name.replace("_", " ")
 
 

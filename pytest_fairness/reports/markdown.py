@@ -61,12 +61,6 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
-    """Return the Markdown report of one run.
-
-    Args:
-        document: the report document.
-        max_length: maximum number of characters; rows that do not fit are replaced by their number.
-    """
     items = views(document)
     several_probes = len({view.item["probe"] for view in items}) > 1
     measured = largest_first(view for view in items if view.outcome == "measured")
@@ -279,13 +273,6 @@ LINE_WIDTH = 100
 
 
 def github_comment(document: Mapping[str, Json], options: Sequence[str] = (), root: str = "") -> str:
-    """Return the comment on a pull request, in Markdown.
-
-    Args:
-        document: the report document.
-        options: options of the suggested command, which select the same requests as this run.
-        root: path from the user's working directory to pytest's rootdir, such as `..`.
-    """
     items = views(document)
     worse = [view for view in items if view.outcome == "failed" and not view.is_new]
     sign = SIGNS[
@@ -340,9 +327,6 @@ def append_step_summary(document: Mapping[str, Json]) -> None:
     """Append the Markdown report to the file that `$GITHUB_STEP_SUMMARY` names.
 
     Do nothing if this environment variable is not set, or if the file would have more than `MAX_BYTES` bytes.
-
-    Raises:
-        FairnessError: the file cannot be written.
     """
     name = os.environ.get(VARIABLE)
     if not name:
@@ -404,10 +388,6 @@ def github_commands(document: Mapping[str, Json], folder: str = "") -> list[str]
 
     Items marked `xfail` that fail as expected, or no longer fail, get a `::notice`. Items with the same finding share
     one command, which states their number. The result has at most `MAX_ANNOTATIONS` errors and as many notices.
-
-    Args:
-        document: the report document.
-        folder: path from the root of the repository to pytest's rootdir.
     """
     by_text: dict[str, list[Annotation]] = {}
     for annotation in _annotations(document, folder):

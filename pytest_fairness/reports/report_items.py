@@ -28,7 +28,6 @@ MAX_REASON = 100
 
 
 def verdict_counts(items: Iterable[ItemView]) -> dict[str, int]:
-    """Return the number of items for each verdict word, the worst status first."""
     counts = Counter(view.verdict for view in items)
     return {word: counts[word] for word in dict.fromkeys(WORDS.values()) if counts[word]}
 
@@ -71,12 +70,7 @@ PHRASES: Mapping[str, tuple[str, str]] = {
 
 
 def run_verdict(items: Sequence[ItemView], reused: str = "") -> str:
-    """Return the verdict on the run: `4 of 62 checks got worse, 3 are inconclusive; 55 passed`.
-
-    Args:
-        items: the items of the run.
-        reused: phrase of `document.reused_answers`, which takes the place of the statement that nothing got worse.
-    """
+    """Return the verdict on the run: `4 of 62 checks got worse, 3 are inconclusive; 55 passed`."""
     total, counts = counted(len(items), "check"), Counter(view.status for view in items)
     if is_measured_only(items):
         return effect_size_counts(items)
@@ -100,11 +94,7 @@ def run_verdict(items: Sequence[ItemView], reused: str = "") -> str:
 
 
 def effect_size_counts(items: Sequence[ItemView]) -> str:
-    """Return the number of measured items by size of effect: `3 measurements, without verdicts: 1 large difference, …`.
-
-    Args:
-        items: items that were measured without verdicts, or could not be measured.
-    """
+    """Return the number of measured items by size of effect: `3 measurements: 1 large difference, …`."""
     counts = Counter(view.size for view in items if view.item["value"] is not None)
     parts = [counted(counts[size], f"{size} difference") for size in FOUND if counts[size]]
     rest = {Size.NONE: "without a difference", UNKNOWN: "of unknown size", "": "without an effect size"}

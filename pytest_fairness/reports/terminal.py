@@ -109,7 +109,6 @@ def measured_summary(document: Mapping[str, Json], width: int, *, retried: float
 
 
 def _heading(document: Mapping[str, Json], items: Sequence[ItemView], width: int) -> list[Line]:
-    """Return lines with the target, the probes and the number of items by verdict."""
     files = {view.item["probe"]: view.file for view in items}
     probes = next(iter(files.values())) if len(files) == 1 else counted(len(files), "probe")
     if report_items.is_measured_only(items):
@@ -141,12 +140,7 @@ _CHANCE = 0.05
 
 
 def table_lines(items: Sequence[ItemView], width: int) -> list[str]:
-    """Return the table of measured items; each item has one line, in which a long name is cut.
-
-    Args:
-        items: items of one probe that were measured.
-        width: maximum width of a line.
-    """
+    """Return the table of measured items; each item has one line, in which a long name is cut."""
     rows = [_row(view) for view in largest_first(items)]
     numbers = sum(
         max(formatting.width_of(row[place]) for row in (_HEADER, *rows)) + _GAP for place in range(len(_HEADER) - 1)
@@ -160,10 +154,6 @@ def answer_lines(items: Sequence[ItemView], width: int) -> list[str]:
 
     Refused answers count as missing, although the audit `refusals` uses them. If the items have different numbers of
     answers of a group, the smallest and the largest number are shown.
-
-    Args:
-        items: items of one probe that were measured.
-        width: maximum width of a line.
     """
     groups: dict[str, dict[int, int]] = {}  # the most missing answers, by group and number of answers
     for item in (view.item for view in items):
@@ -194,10 +184,6 @@ def explanation_lines(items: Sequence[ItemView], width: int) -> list[str]:
 
     An item's sentence states the finding or, if no difference was found, the smallest difference that would have been
     found. Equal sentences appear once, with the number of their items.
-
-    Args:
-        items: items that were measured.
-        width: maximum width of a line.
     """
     explained = [view for view in largest_first(items) if view.size or view.method.get("no_effect_size")]
     by_sentence: dict[str, list[ItemView]] = {}
@@ -320,7 +306,6 @@ def variant_effects(items: Sequence[ItemView], width: int) -> list[Line]:
 
 
 def suggestions(items: Sequence[ItemView], width: int) -> list[Line]:
-    """Return the first suggestion for the worst failure of each probe."""
     lines: list[Line] = []
     for probe in sorted({view.item["probe"] for view in items}):
         own = [view for view in items if view.item["probe"] == probe and view.suggestions]

@@ -66,13 +66,7 @@ def _text(view: ItemView, *, verbose: bool) -> str:
 
 
 def _cells(view: ItemView, *, several_probes: bool, rounded: bool) -> dict[str, str]:
-    """Return the cells of an item by column; a cell without a value is empty.
-
-    Args:
-        view: the item.
-        several_probes: whether names begin with the probe's name.
-        rounded: whether value and change are rounded to the digits of the half width of their intervals.
-    """
+    """Return the cells of an item by column; a cell without a value is empty."""
     change, interval = view.item["change"], view.change_interval
     value, baseline = view.shown_value, view.shown_baseline
     value = _rounded(value, view.item["interval"]) if rounded else value
@@ -209,7 +203,6 @@ def paragraph(text: str, width: int, markup: Mapping[str, bool] | None = None) -
 
 
 def row_markup(view: ItemView) -> dict[str, bool]:
-    """Return the colour of the item's row, as pytest's markup."""
     colour = "yellow" if view.is_new else _COLOURS[view.outcome]
     return {colour: True} if colour else {}
 
@@ -232,15 +225,7 @@ Forecast = Mapping[str, Json]
 def forecast_lines(
     forecasts: Sequence[Forecast], *, target: str, tests: int = 0, max_requests: int | None = None, replay: bool = False
 ) -> list[str]:
-    """Return the forecast of a run: a block for each probe, and the total.
-
-    Args:
-        forecasts: one forecast per probe.
-        target: name of the target.
-        tests: number of selected Python tests that send requests.
-        max_requests: value of `--fairness-max-requests`, if any.
-        replay: whether the run is a replay, which sends no requests.
-    """
+    """Return the forecast of a run: a block for each probe, and the total."""
     text = [line for forecast in forecasts for line in _block(forecast)]
     total = sum(forecast["to_send"] for forecast in forecasts)
     receiver = f" to {formatting.printable(target)}" if forecasts else ", because no probe is selected"
