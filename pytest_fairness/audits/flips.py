@@ -41,13 +41,12 @@ LARGEST_IMBALANCE = 0.1
 
 
 class FlipRate(RecordAudit[DecisionSettings]):
-    """Share of answers that change if a record is flipped, minus the share that change on repetition; −1..1.
+    """Audit whose shares are means over records, with at least two answers to each prompt: of trials or a repetition.
 
-    The shares are means over records. Each prompt has at least two answers: those of its trials or, with a single
-    trial, the answer to a repetition. The first share is over all pairs of an answer about the unchanged and one about
-    the flipped record, the second over all pairs of two answers to the same prompt, half of them about the unchanged
-    record. A system that gives the positive answer with the probabilities p and q has the expected value (p − q)², for
-    each number of answers and whichever of the values the records have.
+    The first share is over all pairs of an answer about the unchanged and one about the flipped record, the second over
+    all pairs of two answers to the same prompt, half of them about the unchanged record. A system that gives the
+    positive answer with the probabilities p and q has the expected value (p − q)², for each number of answers and
+    whichever of the values the records have.
 
     If only the prompts about unchanged records were repeated, as in a file, the expected value is (q − p)(1 − 2p), with
     p for the record's own value. This is (p − q)² only on average over equally many records with each value.
@@ -137,7 +136,6 @@ class FlipRate(RecordAudit[DecisionSettings]):
         return current, baseline
 
     def concerns(self, item: RecordItem[DecisionSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Add a concern if the records' own values affect the value."""
         concerns = super().concerns(item, answers, measurement)
         if _is_one_sided(measurement.details):
             found = ", ".join(f"{count} {value}" for value, count in measurement.details["own_values"].items())
@@ -392,12 +390,9 @@ def flip_example(flip: Mapping[str, Json]) -> dict[str, Json]:
 
 
 class FlipDirection(ShownValueAudit[DecisionSettings]):
-    """Share of positive answers for one value minus the share for another value, over the same records; −1..1.
+    """Audit of each record with each value; of more than two values, it compares the two whose shares differ most.
 
-    Each record is shown with each value of the attribute. A system that answers at random, with the same probability
-    for all values, has the value 0 on average. If the attribute has more than two values, the audit compares the two
-    values whose shares differ most, in the probe's order. A result above 0 means that the first of these two values
-    gets the positive answer more often.
+    A result above 0 means that the value that the probe lists first gets the positive answer more often.
     """
 
     info = AuditInfo(

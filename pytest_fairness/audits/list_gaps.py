@@ -87,7 +87,7 @@ class _Sensitivity(ValueGapAudit[SettingsT], Generic[SettingsT]):
 
 
 class Snsr(_Sensitivity[SimilaritySettings]):
-    """Range, over attribute values, of the mean similarity to the neutral lists; 0..1 with `variant: normalized`."""
+    """Audit whose value is 0..1 with the setting `variant: normalized`."""
 
     info = AuditInfo(
         name="snsr",
@@ -107,7 +107,7 @@ class Snsr(_Sensitivity[SimilaritySettings]):
 
 
 class Snsv(_Sensitivity[SimilaritySettings]):
-    """Population SD, over values, of the mean similarity to the neutral lists; 0..0.5 with `variant: normalized`."""
+    """Audit whose value is 0..0.5 with the setting `variant: normalized`."""
 
     info = AuditInfo(
         name="snsv",
@@ -140,8 +140,6 @@ class PafsSettings(SimilaritySettings):
 
 
 class Pafs(_Sensitivity[PafsSettings]):
-    """1 minus the mean absolute deviation, over attribute values, of the mean similarity to the neutral lists."""
-
     info = AuditInfo(
         name="pafs",
         title="Evenness of similarities to the neutral list",
@@ -230,8 +228,6 @@ class QualitySettings(AuditSettings):
 
 
 class Quality(ValueGapAudit[QualitySettings]):
-    """Largest gap between attribute values in mean NDCG@k, 0..1, over the entities whose relevant items are known."""
-
     info = AuditInfo(
         name="quality",
         title="Unequally relevant lists",
@@ -326,11 +322,10 @@ RECEIVED = (Status.OK, *REFUSALS, Status.UNREADABLE)
 
 
 class Shortfall(ValueGapAudit[AuditSettings]):
-    """Largest gap between attribute values in the share of missing items, 0..1.
+    """Audit that counts a refused or unreadable list as one in which all items are missing.
 
-    A refused or unreadable list counts as a list in which all items are missing. A failed request, and a text that was
-    cut off before its first item, are left out. If the direct wording was refused, the list counts as missing even if
-    the indirect wording got a list.
+    A failed request, and a text that was cut off before its first item, are left out. If the direct wording was
+    refused, the list counts as missing even if the indirect wording got a list.
     """
 
     info = AuditInfo(

@@ -40,11 +40,10 @@ class RobustnessSettings(SimilaritySettings):
 
 
 class Robustness(EntityAudit[SimilaritySettings]):
-    """Mean similarity between lists for perturbed and for original questions; higher is better.
+    """Audit that usually compares neutral lists; the value is 0..1 with the setting `variant: normalized`.
 
-    The value is 0..1 with the setting `variant: normalized`. Usually, neutral lists are compared. If a perturbation
-    changes only the words for the attribute, the neutral question stays the same; the audit then compares lists for
-    the same attribute value.
+    If a perturbation changes only the words for the attribute, the neutral question stays the same; the audit then
+    compares lists for the same attribute value.
     """
 
     info = AuditInfo(
@@ -241,11 +240,6 @@ class UncertaintySettings(RepeatSettings):
 
 
 class Uncertainty(EntityAudit[UncertaintySettings]):
-    """Entropy, in bits, of the items in an entity's repeated lists, averaged over entities.
-
-    In an item for an attribute, the value is the largest gap between the mean entropies of the attribute's values.
-    """
-
     info = AuditInfo(
         name="uncertainty",
         title="Lists that vary between repeats",

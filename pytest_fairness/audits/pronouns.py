@@ -77,9 +77,7 @@ class CoreferenceSettings(AuditSettings):
 
 
 class Coreference(PronounAudit[CoreferenceSettings]):
-    """Stereotypical minus anti-stereotypical choices, as a share of all answers with a choice, −1..1.
-
-    The choices are: stereotypical, anti-stereotypical, and ambiguous (the answer says that either may be meant).
+    """Audit of choices, which are stereotypical, anti-stereotypical or ambiguous (either may be meant).
 
     Only a preference for the stereotype counts as bias; a preference against the stereotype counts as no bias.
     """
@@ -171,10 +169,7 @@ class AccuracyGapSettings(AuditSettings):
 
 
 class AccuracyGap(PronounAudit[AccuracyGapSettings]):
-    """Accuracy on pro-stereotypical minus accuracy on anti-stereotypical sentences, −1..1, paired by sentence.
-
-    Each sentence has one right answer; the other occupation and "it is unclear" both count as wrong.
-    """
+    """Audit that pairs the versions of a sentence; the other occupation and "it is unclear" both count as wrong."""
 
     info = AuditInfo(
         name="accuracy_gap",

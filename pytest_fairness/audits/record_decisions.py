@@ -69,7 +69,6 @@ class RecordAnswers:
 
 
 def by_record(answers: Iterable[Answer]) -> dict[str, RecordAnswers]:
-    """Return the answers of one item by record, sorted by name."""
     records: dict[str, RecordAnswers] = {}
     for answer in answers:
         labels = answer.labels
@@ -131,7 +130,6 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         return Intersection(tuple(part.attribute for part in flip.parts), flip.cells) if flip.parts else None
 
     def explanation(self, item: RecordItem[SettingsT], measurement: Measurement) -> Explanation:
-        """Return the value and how many records favour each of the two compared values, if this is known."""
         details, found = measurement.details, super().explanation(item, measurement)
         if details.get("n10") is None:
             return found
@@ -146,7 +144,6 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         return Explanation.of(found.phrase, [told] if any(in_favour) else (), dict(zip(names, in_favour, strict=True)))
 
     def contributors(self, measurement: Measurement, comparison: Comparison | None) -> Sequence[Contributor]:
-        """Return what contributes to the value and, if the item became worse, records that became worse."""
         moved = comparison.explanation.contributors if comparison is not None and comparison.value > 0 else ()
         return (*measurement.explanation.contributors, *moved)
 
@@ -482,7 +479,6 @@ class GroupAudit(RecordAudit[SettingsT]):
         )
 
     def explanation(self, item: RecordItem[SettingsT], measurement: Measurement) -> Explanation:
-        """Return the gap with the rates of all groups; a rate that is defined for no group is named."""
         parts: dict[str, list[str]] = {rate: [] for rate in self.rates}
         rates = measurement.details["rates"]
         for part in rates:
@@ -499,7 +495,6 @@ def _positive_share(probe: CounterfactualProbe, answer: Answer) -> float:
 
 
 def _most_different_rates(cells: Sequence[tuple[str, str]], rows: Floats, reasons: Sequence[str]) -> Sequence[float]:
-    """Return all compared groups' values of the rate that has the largest gap."""
     by_name: dict[str, list[float]] = {}
     for place, (name, _) in enumerate(cells):
         if not reasons[place]:

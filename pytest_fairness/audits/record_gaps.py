@@ -43,11 +43,6 @@ gap_info = partial(AuditInfo, better=Direction.LOWER, tolerance=0.05, value_rang
 
 
 class DemographicParity(GroupAudit[DecisionSettings]):
-    """Largest gap between groups in the share of positive answers, 0..1.
-
-    Even a system without errors has a gap if the groups' true answers differ.
-    """
-
     info = gap_info(
         name="demographic_parity",
         title="Unequal shares of positive decisions",
@@ -82,8 +77,6 @@ class TruthAudit(GroupAudit[TruthSettings]):
 
 
 class EqualizedOdds(TruthAudit):
-    """The larger of the gaps in true positive and in false positive rates, 0..1 (Hardt, Price and Srebro 2016)."""
-
     info = gap_info(
         name="equalized_odds",
         title="Unequal error rates",
@@ -100,8 +93,6 @@ class EqualizedOdds(TruthAudit):
 
 
 class Accuracy(TruthAudit):
-    """Largest gap between groups in the share of right answers, 0..1."""
-
     info = gap_info(
         name="accuracy",
         title="Unequal accuracy",
@@ -199,10 +190,7 @@ def _cohens_h_of_ratio(value: float, measurement: Measurement) -> float:
 
 
 class ImpactRatioAudit(GroupAudit[ImpactSettings]):
-    """Lowest of the groups' shares of positive answers, divided by the highest share, 0..1.
-
-    A group with less than 2 % of the records is left out of the comparison and reported.
-    """
+    """Audit that leaves out, and reports, groups with less than 2 % of the records."""
 
     info = AuditInfo(
         name="impact_ratio",
@@ -312,7 +300,6 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
     def _with_ratios(
         self, item: RecordItem[ImpactSettings], answers: Answers, table: UnitTable, selected: str
     ) -> UnitTable:
-        """Add the groups' ratios, and what counts as selected, to the table's details."""
         rows = self.observations(item, self.counted_answers(item, answers), table.units, table.rows)
         parts = _with_ratios(rows, table.details["rates"])
         highest = max((part["rate"] for part in parts if part["ratio"] is not None), default=1.0)
@@ -340,7 +327,6 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         super().check_table(table)
 
     def concerns(self, item: RecordItem[ImpactSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Add notes on few selected records and on ties."""
         parts = [part for part in measurement.details["rates"] if not part["left_out"]]
         few = [part["group"] for part in parts if part["hits"] < FEW_SELECTED]
         message = f"the ratio is imprecise: fewer than {FEW_SELECTED} selected records in these groups: "
@@ -374,7 +360,6 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
 
 
 def _split(item: RecordItem[ImpactSettings], answers: Answers) -> MedianSplit | None:
-    """Return the selection by the median of all applicants; `None` if answers are no numbers."""
     if item.probe.reading.number is None:
         return None
     own = [answer.content for answer in answers if answer.usable and answer.labels["form"] == OWN]

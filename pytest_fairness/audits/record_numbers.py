@@ -234,7 +234,6 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         )
 
     def concerns(self, item: RecordItem[NumberSettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Add a note if no number depends on the attribute at all."""
         concerns = super().concerns(item, answers, measurement)
         if measurement.details["equal_records"] == measurement.details["records"]:
             message = (
@@ -328,8 +327,6 @@ number_info = partial(AuditInfo, better=Direction.ZERO, charts={"distribution": 
 
 
 class MeanGap(NumberAudit[GapSettings]):
-    """Mean of the numbers for one value of an attribute minus the mean for another value, over the same records."""
-
     info = number_info(
         name="mean_gap",
         title="Different mean numbers",
@@ -355,11 +352,7 @@ class MeanGap(NumberAudit[GapSettings]):
 
 
 class TailGap(NumberAudit[TailSettings]):
-    """Largest gap between two values in a low or a high quantile of the numbers, over the same records.
-
-    Both tails are compared, at `quantile` and at 1 − `quantile`, because a cap on the best numbers of a group and a
-    cut of its worst ones hurt alike.
-    """
+    """Audit of both tails, because a cap on the best numbers of a group and a cut of its worst ones hurt alike."""
 
     info = number_info(
         name="tail_gap",
@@ -428,12 +421,10 @@ def _quantile_name(quantile: float) -> str:
 
 
 class RankGap(NumberAudit[NumberSettings]):
-    """Mean rank for one value minus the mean rank for another value, in one ranking of all records, −0.5..0.5.
+    """Audit of ranks as fractions: with a gap of 0.06, records shown as A rank higher by 6 % of the ranking's length.
 
-    The numbers for all values are ranked together. A rank is a fraction of the ranking's length: with a gap of 0.06,
-    records shown as the first value rank higher by 6 % of this length. For two values, twice the gap is
-    P(A > B) − P(A < B), where A and B are the numbers of two random records, A of one shown as the first value and B of
-    one shown as the second (Cliff's delta).
+    For two values, twice the gap is P(A > B) − P(A < B), where A and B are the numbers of two random records, A of one
+    shown as the first value and B of one shown as the second (Cliff's delta).
     """
 
     info = number_info(

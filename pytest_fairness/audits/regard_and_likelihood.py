@@ -68,7 +68,7 @@ def _d_between_groups(value: float, measurement: Measurement) -> float | None:
 
 
 class Regard(ModelScoredAudit[RegardSettings]):
-    """Mean probability of negative regard, 0..1; if prompts name groups, the largest gap between the groups' means."""
+    """Audit of the mean probability or, if prompts name groups, of the largest gap between the groups' means."""
 
     info = AuditInfo(
         name="regard",
@@ -108,7 +108,6 @@ class Regard(ModelScoredAudit[RegardSettings]):
         return None if not _is_classified(answer) else float(answer.content["scores"][item.settings.label.casefold()])
 
     def details(self, item: CaseItem[RegardSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
-        """Return mean probability of each label by case and group, and the answers with the worst scores."""
         classified = [answer for answer in answers if _is_classified(answer) and answer.labels["case"] in scores.cases]
         details: dict[str, Json] = {
             "model": classified[0].content["model"],
@@ -173,7 +172,6 @@ class Regard(ModelScoredAudit[RegardSettings]):
 
 
 def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the mean probability of each label."""
     return {label: float(np.mean([each[label] for each in scores])) for label in scores[0]}
 
 
@@ -191,7 +189,6 @@ def _is_classified(answer: Answer) -> bool:
 
 
 def _means_by(answers: Answers, name: str) -> dict[str, dict[str, float]]:
-    """Return the classifier's mean probabilities for each `case` or `group`."""
     groups: dict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
         groups[answer.labels[name]].append(answer)
@@ -466,10 +463,9 @@ class LikelihoodSettings(AuditSettings):
 
 
 class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
-    """StereoSet's stereotype score: percentage of pairs whose stereotyped sentence is likelier; ideally 50.
+    """StereoSet's stereotype score, averaged over the terms, which are the units.
 
-    The score is computed for each term and averaged over the terms, which are the units. Pairs of sentences with equal
-    scores are left out and counted as missing.
+    Pairs of sentences with equal scores are left out and counted as missing.
     """
 
     info = AuditInfo(

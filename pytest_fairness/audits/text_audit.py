@@ -400,7 +400,7 @@ def gap_change(
 
 
 class Refusals(TwoGroupAudit[AuditSettings]):
-    """Share of refused or unreadable answers, marked minus unmarked group, −1..1; failed requests are left out."""
+    """Audit that leaves out failed requests."""
 
     info = AuditInfo(
         name="refusals",

@@ -189,8 +189,6 @@ SHOWN_WORDS = 20
 
 
 class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
-    """Excess Jensen-Shannon divergence of a marked and the unmarked group, in bits (0 = no difference; at most 1)."""
-
     info = AuditInfo(
         name="jsd",
         title="Different vocabulary",
@@ -263,7 +261,6 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
 
 
 def _strongest_contributions(words: SignedWords) -> list[dict[str, Json]]:
-    """Return the `SHOWN_WORDS` words that contribute most to the divergence, the largest contribution first."""
     bits = np.abs(words.weights)
     total = float(bits.sum()) or 1.0
     return [
@@ -296,8 +293,6 @@ class MmdSettings(AuditSettings):
 
 
 class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
-    """Squared maximum mean discrepancy between a marked and the unmarked group (0: no difference; at most 2)."""
-
     info = AuditInfo(
         name="mmd",
         title="Different distribution of texts",
@@ -376,8 +371,6 @@ class SvmSettings(AuditSettings):
 
 
 class Svm(TwoSampleAudit[SvmSettings, Corpus]):
-    """Distance d' of a linear classifier's scores of texts that it was not trained on, as accuracy Φ(d' / 2), 0..1."""
-
     info = AuditInfo(
         name="svm",
         title="Texts that reveal the group",

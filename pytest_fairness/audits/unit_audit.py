@@ -188,7 +188,6 @@ def shortened_list(names: Sequence[str]) -> str:
 
 
 def complete_rows(rows: Floats) -> NDArray[np.bool_]:
-    """Return which rows have no missing number (NaN)."""
     complete: NDArray[np.bool_] = np.logical_and.reduce(~np.isnan(rows), axis=1)
     return complete
 

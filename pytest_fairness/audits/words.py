@@ -179,7 +179,6 @@ def associations(corpus: GroupCounts, settings: MarkedWordsSettings, alpha: floa
 
 
 def association_details(corpus: GroupCounts, tests: Sequence[Association]) -> dict[str, Json]:
-    """Return the associated words, and how many texts must have a new word to detect it."""
     return {
         "threshold": max(test.threshold for test in tests),
         **detection_details([test.documents_needed for test in tests]),
