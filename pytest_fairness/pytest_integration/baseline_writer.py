@@ -113,6 +113,9 @@ def orphans(run: Run, records: Iterable[Record], *, all_targets: bool) -> list[s
             continue
         if baseline is None or (probe and target not in run.settings.targets and not all_targets):
             continue
+        of_probe = {f"{probe}@{each}" for each in run.settings.targets}
+        if name in of_probe - known.keys() and of_probe & known.keys():
+            continue  # the run has selected items of other targets only
         without = [
             item
             for item, entry in sorted(baseline.items.items())

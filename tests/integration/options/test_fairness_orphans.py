@@ -84,6 +84,8 @@ def test_a_target_of_another_name_is_named_if_the_ini_file_names_the_targets(pro
         project.run("--fairness", target=None), "1 baseline without an item, so that nothing is compared: gifts@b."
     )
     assert not says(project.run("--fairness", target="a=python:app:polite"), "without an item")
+    project.run("--fairness-rebaseline", target=None)
+    assert not says(project.run("--fairness", "-m", "fairness(target='c')", target=None), "gifts@a")
 
 
 def test_the_baseline_of_a_python_test_that_is_gone_is_named(project: Project) -> None:
