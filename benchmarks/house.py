@@ -4,7 +4,7 @@
 
 Counted are files, classes, functions, code lines (without docstrings, comments and blank lines), lines of imports, and
 the mean body of a function. A probe with `jsd` and 60 answers is then measured under `sys.setprofile`: functions and
-modules of ours that run, and frames of ours between pytest's item and the innermost statistic.
+modules of ours that run, and frames of ours between pytest's item and the innermost statistic, with their names.
 """
 
 from __future__ import annotations
@@ -93,10 +93,10 @@ def _lines(first: ast.stmt, last: ast.stmt | None = None) -> set[int]:
     return set(range(first.lineno, (end or first.lineno) + 1))
 
 
-def executed() -> dict[str, int]:
-    """Return how many functions and modules of ours one probe runs, and how deep its statistic lies."""
+def executed() -> tuple[dict[str, int], list[str]]:
+    """Return how many functions and modules of ours one probe runs, and the frames down to its statistic."""
     seen: set[tuple[str, int]] = set()
-    deepest = 0
+    deepest: list[str] = []
 
     def profile(frame: FrameType, event: str, _argument: Any) -> None:
         nonlocal deepest
@@ -105,7 +105,7 @@ def executed() -> dict[str, int]:
             return
         seen.add((code.co_filename, code.co_firstlineno))
         if Path(code.co_filename).parent.name == "stats":
-            deepest = max(deepest, _depth(frame))
+            deepest = max(deepest, _frames(frame), key=len)
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
         Path("app.py").write_text(APP, "utf-8")
@@ -119,29 +119,32 @@ def executed() -> dict[str, int]:
         sys.setprofile(None)
     if status:
         raise SystemExit(f"the probe ended with exit code {status}")
-    return {
+    numbers = {
         "functions run": len(seen),
         "modules run": len({name for name, _ in seen}),
-        "frames from item to statistic": deepest,
+        "frames from item to statistic": len(deepest),
     }
+    return numbers, deepest
 
 
-def _depth(frame: FrameType | None) -> int:
-    """Return the number of our frames from the first one below pytest's item to this one."""
-    number = 0
+def _frames(frame: FrameType | None) -> list[str]:
+    """Return our frames from the first one below pytest's item to this one, each as `module.function`."""
+    found: list[str] = []
     while frame is not None:
-        own = frame.f_code.co_filename.startswith(str(PACKAGE))
-        number += own
-        if own and frame.f_code.co_name in {"setup", "runtest"}:
-            break
+        path = Path(frame.f_code.co_filename)
+        if path.is_relative_to(PACKAGE):
+            found.insert(0, f"{path.parent.name}.{path.stem}.{frame.f_code.co_qualname}")
+            if frame.f_code.co_name in {"setup", "runtest"}:
+                break
         frame = frame.f_back
-    return number
+    return found
 
 
 def main() -> None:
     """Print the table."""
     given = Path(sys.argv[1]) if sys.argv[1:] else PACKAGE
-    for name, value in {**sizes(given), **(executed() if given == PACKAGE else {})}.items():
+    numbers, frames = executed() if given == PACKAGE else ({}, [])
+    for name, value in {**sizes(given), **numbers}.items():
         print(
             f"{name:32} {value:10,.1%}"
             if name.startswith("share")
@@ -149,6 +152,8 @@ def main() -> None:
             if value % 1
             else f"{name:32} {value:10,.0f}"
         )
+    for number, frame in enumerate(frames, 1):
+        print(f"{number:4} {frame}")
 
 
 if __name__ == "__main__":
