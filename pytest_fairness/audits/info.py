@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeVar
 
-from pytest_fairness.records import ItemResult, Json, Measurement, Size, without_nonfinite
+from pytest_fairness.records import Contributor, ItemResult, Json, Measurement, Size, without_nonfinite
 
 if TYPE_CHECKING:
     import numpy as np
@@ -538,6 +538,32 @@ def subject_of(result: ItemResult) -> str:
 def shortened(name: str) -> str:
     """Cut a name with “…” after `LONGEST_NAME` characters."""
     return name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}…"
+
+
+def grown_words(words: Sequence[Mapping[str, Json]], groups: Mapping[str, str]) -> list[Contributor]:
+    """Return words with the shares of texts that contain them; only the first word of a group names the groups."""
+    found, explained = list[Contributor](), set[str]()
+    for word in words:
+        own = str(word.get("side", "marked"))
+        other = "marked" if own == "unmarked" else "unmarked"
+        group, name = groups.get(own, ""), str(word.get("word"))
+        spans = [_span(word.get(side)) for side in (own, other)]
+        if not all(spans):
+            found.append(Contributor(name, group, text=name))
+            continue
+        whose = ("", "") if group in explained else (" of this group's texts", " of the other group's texts")
+        shown = ", ".join(f"{span}{of}" for span, of in zip(spans, whose, strict=True))
+        before, now = word[own]
+        found.append(Contributor(name, group, now, before, "share of texts", f"{name} ({shown})"))
+        explained.add(group)
+    return found
+
+
+def _span(shares: Json) -> str | None:
+    """Return the shares of texts in the baseline and in this run, as `0% → 60%`; `None` if they are unknown."""
+    if not isinstance(shares, list | tuple) or len(shares) != 2 or not all(isinstance(x, int | float) for x in shares):
+        return None
+    return f"{shares[0]:.0%} → {shares[1]:.0%}"
 
 
 def plain_words(entries: Iterable[Json]) -> list[str]:

@@ -32,6 +32,7 @@ from pytest_fairness.audits.info import (
     Direction,
     cohens_d_of_error,
     cohens_h_of_shares,
+    grown_words,
 )
 from pytest_fairness.audits.rules import GrownWords
 from pytest_fairness.audits.terms import Terms
@@ -47,6 +48,7 @@ from pytest_fairness.audits.words import (
     significant_words,
     z_of_words,
 )
+from pytest_fairness.errors import joined
 from pytest_fairness.languages import Language, normalise
 from pytest_fairness.probes import field_types, table
 from pytest_fairness.probes.diagnostics import Diagnostic, errors_at, raise_diagnostics, raise_file_errors
@@ -228,15 +230,7 @@ def _word_or_words(number: float) -> str:
 
 def _words_with_shares(words: Sequence[Mapping[str, Any]]) -> str:
     """List words with the shares of texts that contain them, by group (named for the first word only) and run."""
-    shown: list[str] = []
-    for word in words[:NAMED_WORDS]:
-        own, others = (word[side] for side in (SIDES if word["side"] == "marked" else SIDES[::-1]))
-        whose = ("", "") if shown else (" of this group's texts", " of the other group's texts")
-        shown.append(
-            f"{word['word']} ({own[0]:.0%} → {own[1]:.0%}{whose[0]}, {others[0]:.0%} → {others[1]:.0%}{whose[1]})"
-        )
-    more = f" and {len(words) - NAMED_WORDS} more" if len(words) > NAMED_WORDS else ""
-    return f"{', '.join(shown)}{more}"
+    return joined([word.text for word in grown_words(words, {})], NAMED_WORDS)
 
 
 # Settings of the audit `lexicon`: named lists of terms, in the probe file or in text files beside it.

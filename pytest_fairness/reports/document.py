@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from pytest_fairness.audits.confounding import CONFOUNDING
-from pytest_fairness.audits.info import Direction, strongest
+from pytest_fairness.audits.info import Direction, grown_words, strongest
 from pytest_fairness.errors import counted, joined
 from pytest_fairness.records import (
     Contributor,
@@ -201,7 +201,7 @@ def explanation_of(item: Item) -> Explanation:
     """
     details: Mapping[str, Json] = item["details"]
     names = dict(zip(SIDES, group_names(item), strict=True))
-    grown = _grown_words(mappings_in(details.get("grown")), names)
+    grown = grown_words(mappings_in(details.get("grown")), names)
     significant = [
         replace(word, text=_z(detail))
         for detail in mappings_in(details.get("words"))
@@ -291,32 +291,6 @@ def _term(term: Mapping[str, Json], names: Mapping[str, str]) -> Contributor:
     group = names[own] if rates[own] != rates[other] else ""
     text = f"{term.get('term')} {number(term.get(own))} against {number(term.get(other))}"
     return Contributor(str(term.get("term")), group, as_float(term.get("gap")), None, "per 100 words", text)
-
-
-def _grown_words(words: Sequence[Mapping[str, Json]], names: Mapping[str, str]) -> list[Contributor]:
-    """Return words with the shares of texts that contain them; only the first word of a group names the groups."""
-    found, explained = list[Contributor](), set[str]()
-    for word in words:
-        own = str(word.get("side", "marked"))
-        other = "marked" if own == "unmarked" else "unmarked"
-        group, name = names.get(own, ""), str(word.get("word"))
-        spans = [_span(word.get(side)) for side in (own, other)]
-        if not all(spans):
-            found.append(Contributor(name, group, text=name))
-            continue
-        whose = ("", "") if group in explained else (" of this group's texts", " of the other group's texts")
-        shown = ", ".join(f"{span}{of}" for span, of in zip(spans, whose, strict=True))
-        before, now = word[own]
-        found.append(Contributor(name, group, now, before, "share of texts", f"{name} ({shown})"))
-        explained.add(group)
-    return found
-
-
-def _span(shares: Json) -> str | None:
-    """Return the shares of texts in the baseline and in this run, as `0% → 60%`; `None` if they are unknown."""
-    if not isinstance(shares, list | tuple) or len(shares) != 2 or not all(isinstance(x, int | float) for x in shares):
-        return None
-    return f"{shares[0]:.0%} → {shares[1]:.0%}"
 
 
 def _z(word: Mapping[str, Json]) -> str:
