@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_fairness.audits.unit_audit import comparison, group_reversal
 from pytest_fairness.probes.stereotype import Case
-from pytest_fairness.records import Answer, Answers, Comparison, Evidence, Json, Reversal
+from pytest_fairness.records import Answer, Answers, Comparison, Evidence, Measurement, Reversal
 from pytest_fairness.stats import gaps, intervals, resampling
 from pytest_fairness.stats.gaps import change_error
 from pytest_fairness.stats.resampling import Bools, Floats, Ints, RunCells
@@ -212,18 +212,7 @@ PERMUTATIONS = 1999
 """Number of random draws of a permutation test."""
 
 
-class ScoreEstimate(NamedTuple):
-    """A value with its two-sided 95 % interval, its standard error and its p-value."""
-
-    value: float
-    interval: tuple[float, float]
-    standard_error: float
-    p_value: float | None
-    details: Mapping[str, Json]
-    evidence: Evidence
-
-
-def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreEstimate:
+def mean_estimate(scores: Scores, added: float, neutral: float | None) -> Measurement:
     """Return the mean of the cases' mean scores, tested against `neutral`, the mean of a model without preference.
 
     For the standard error, `added` zeros and ones are added to a case's scores; see `gaps.bounded_error`.
@@ -233,18 +222,20 @@ def mean_estimate(scores: Scores, added: float, neutral: float | None) -> ScoreE
         np.mean([gaps.shrunken_mean_and_error(scores.of_column(column), added)[0] for column in scores.columns])
     )
     size = gaps.effective_size(shrunken, error)
-    return ScoreEstimate(
+    return Measurement(
         value=value,
         interval=intervals.wilson(value * size, size, intervals.quantile(1 - TAIL)),
         standard_error=error,
         p_value=None if neutral is None else intervals.upper_tail((value - neutral) / error),
+        n={},
+        missing={},
         details={"effective_size": size},
         evidence=Evidence(effective_size=size),
     )
 
 
-def gap_estimate(scores: Scores, added: float | None, alpha: float, beta: float, seed: str) -> ScoreEstimate:
-    """Return the largest gap between groups, tested by permutation of groups within case and stratum.
+def gap_estimate(scores: Scores, added: float | None, alpha: float, beta: float, seed: str) -> Measurement:
+    """Return the largest gap between groups, tested by permutation within case and stratum, without numbers of answers.
 
     For `added`, see `Scores.errors`. The lower bound at `alpha`, and the upper one at `beta`, are details.
     """
@@ -253,11 +244,13 @@ def gap_estimate(scores: Scores, added: float | None, alpha: float, beta: float,
     null = _permuted_gaps(scores, PERMUTATIONS, resampling.generator(f"{seed}/measure"))
     lower, upper = _gap_bounds(scores, added, alpha, beta)
     low, high = _gap_bounds(scores, added, TAIL, TAIL)
-    return ScoreEstimate(
+    return Measurement(
         value=value,
         interval=(low, high if added is None else min(1.0, high)),
         standard_error=scores.gap_error(added),
         p_value=resampling.p_value(null, value, exact=False),
+        n={},
+        missing={},
         details={
             "groups": dict(zip(scores.groups, scores.group_means(column_means).tolist(), strict=True)),
             "bounds": {"lower": lower, "upper": upper},

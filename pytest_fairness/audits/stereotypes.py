@@ -184,11 +184,8 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             if scored.groups or self.added is None
             else case_scores.mean_estimate(scores, self.added, self.neutral)
         )
-        return Measurement(
-            value=estimate.value,
-            interval=estimate.interval,
-            standard_error=estimate.standard_error,
-            p_value=estimate.p_value,
+        return replace(
+            estimate,
             n=scored.n,
             missing=scored.missing,
             evidence=replace(estimate.evidence, effect_basis=self.effect_basis(scores, scored.n)),

@@ -342,7 +342,8 @@ class Baselines:
             self._kept = baseline if baseline.size <= self._most_kept else None
             path = baseline.answers_path
             del baseline
-            return BaselineComparison(entry, (), self._change(measured, entry, answers, path), answers, note)
+            change = explained(item, self._change(measured, entry, answers, path))
+            return BaselineComparison(entry, (), change, answers, note)
         except BaselineStale as error:
             return BaselineComparison(entry, error.parts)
 
@@ -448,7 +449,7 @@ class Baselines:
             found = by_value()
             pattern = None if answers_path.exists() else ignoring_pattern(answers_path)
             why = f"{answers_path.name} is absent, as git ignores it ({pattern})"
-            return explained(item, _by_value(found, why) if pattern else found)
+            return _by_value(found, why) if pattern else found
 
         key = self._measurer.key("compare", item, measured.answers, answers)
         if (kept := self._measurer.kept(key, Comparison.from_json)) is not None:
@@ -456,13 +457,13 @@ class Baselines:
         require_same_judge(measured.answers, answers)
         try:
             runs = (self._measurer.prepared(item, each) for each in (measured.answers, answers))
-            found = explained(item, item.audit.compare(item, *runs))
+            found = item.audit.compare(item, *runs)
             if digest(answers) == digest(measured.answers):
                 return self._measurer.keep(key, _without_change(found))
             counted = (measured.counted_answers, item.audit.counted_answers(item, answers))
             return self._measurer.keep(key, replace(found, shared_changes=shared_changes(item, *counted)))
         except NotMeasurable as error:
-            return explained(item, _by_value(by_value(), str(error).rstrip(".")))
+            return _by_value(by_value(), str(error).rstrip("."))
 
     def _answers(self, item: ProbeItem, rows: Iterable[Row]) -> list[Answer]:
         if item.probe is not self._probe:
