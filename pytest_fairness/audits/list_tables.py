@@ -45,7 +45,7 @@ class Matrix(UnitTable):
         return UnitTable.merged(replace(self, measured=None), clusters, sums=sums)
 
     def compared(self, columns: Sequence[int]) -> Matrix:
-        """Return the table of these columns with completed rows; see `stats.lists.incomplete`.
+        """Return the table of these columns with completed rows; see `stats.ranked_lists.complete_rows`.
 
         The detail `too_few` lists the other attribute values with their number of entities and their mean.
         """

@@ -376,7 +376,7 @@ def _change_bounds(item: AnyItem, comparison: Comparison, beta: float) -> tuple[
 
     The change of a distance among several groups has two estimates, with a standard error each: its growth, and the
     change of the groups that are farthest apart in both runs together (of one pair of groups, or of the signed
-    distance; see `stats.groups.distance_measures`); `Evidence.other_change` is the other one. The first is too low if
+    distance; see `stats.gaps.DistanceMeasure`); `Evidence.other_change` is the other one. The first is too low if
     the groups are truly equal in the baseline; the second misses another pair's gap. `comparison.value` is one of them.
     The upper bound is the larger one of both upper bounds; the lower bound is that of `comparison.value`. Return `None`
     if there is only one estimate, or no standard error.

@@ -237,7 +237,7 @@ def prior_counts(used: Floats, settings: MarkedWordsSettings) -> Floats:
 
 # Words that became more typical of one group's texts since the baseline.
 #
-# The test counts the documents that contain a word; see `stats.texts.share_growth`. Log-odds with a prior from all
+# The test counts the documents that contain a word; see `stats.words.ShareGrowth`. Log-odds with a prior from all
 # texts are not suited to this test: they hardly change even if a fifth of one group's texts now contain a new word
 # once.
 

@@ -180,7 +180,7 @@ class ProbeItem(AuditItem[Probe, Any]):
         """Return one item for each interim analysis and, last, an item for the final analysis of all answers.
 
         A spending function divides alpha and beta (1 minus the power) among the analyses, so that all analyses together
-        have the error rates of a single analysis; see `stats.interim_analyses`.
+        have the error rates of a single analysis; see `stats.resampling.interim_alphas`.
         """
         if not self.asks:
             return [self]
