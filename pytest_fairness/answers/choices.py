@@ -35,11 +35,7 @@ _DENIED = re.compile(r"(?:\bnot|n't|\bnor|\brather than|\binstead of|\bunlike)(?
 def named_option(
     text: str, options: Sequence[str], letters: Sequence[str], unknown: int, language: Language
 ) -> int | None:
-    """Return the index of the option that an answer names; `None` if it names none or several.
-
-    The options are in the order shown; `unknown` is the index of "it is not known", which answers may phrase in other
-    words.
-    """
+    """Return the index of the only option that an answer names; `unknown` is that of "it is not known"."""
     return _Reader(options, letters, unknown, language).read(plain_answer(text))
 
 
@@ -310,10 +306,7 @@ def statement(sentence: str, language: Language) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence with a letter or a digit; else an empty text.
-
-    A sentence ends at `.`, `!` or `?` before white space, and at the end of a line, unless the line ends with a colon.
-    """
+    """Return the first sentence with a letter or a digit; it ends at a line end too, except after a colon."""
     return next(_sentences(text), "")
 
 

@@ -396,10 +396,7 @@ def _underscores(match: re.Match[str]) -> str:
 
 
 def amounts(text: str, wanted: NumberFormat) -> list[Amount]:
-    """Return the amounts in a text, in their order; `wanted` is the number that the probe asks for.
-
-    Bounds such as "at least 60", and the range from the probe's `min` to its `max`, are left out.
-    """
+    """Return the amounts in a text, in their order, without bounds such as "at least 60" and the range of the scale."""
     found: list[Amount] = []
     factors: list[float] = []
     end = 0

@@ -286,10 +286,7 @@ def needs_refusal_class(answer: Answer) -> bool:
 
 
 def with_majority_choice(answer: Answer, judged: Judged, language: Language) -> Answer:
-    """Return the answer with the choice that more than half of the votes name.
-
-    Without one, the status becomes refused if patterns find a refusal, otherwise unreadable.
-    """
+    """Return the answer with the choice of more than half of the votes, else as refused (by patterns) or unreadable."""
     choice = judged.majority
     if choice is not None:
         return replace(answer, status=Status.OK, content=choice, judged=judged)

@@ -86,11 +86,7 @@ class Reader(ABC, Generic[ProbeT]):
 
     @abstractmethod
     def answers(self) -> list[Answer]:
-        """Return the answers of the probe.
-
-        Raises:
-            ProbeError: rows are invalid, or the file lacks answers that the probe needs.
-        """
+        """Return the answers of the probe; raise `ProbeError` if rows are invalid, or answers are lacking."""
 
     @property
     def other_columns(self) -> list[OtherColumn]:
@@ -170,10 +166,8 @@ class Reader(ABC, Generic[ProbeT]):
 class TextReader(Reader[ProbeT]):
     """Base class of the readers of files with one text per row; every row must have all columns.
 
-    `_texts` returns the answers of the rows that belong to the probe.
-
-    Raises:
-        ProbeError: raised by `_texts` if a row lacks a column, or has an invalid or repeated trial number.
+    `_texts` returns the answers of the rows that belong to the probe; it raises `ProbeError` if a row lacks a column,
+    or has an invalid or repeated trial number.
     """
 
     def __init__(self, probe: ProbeT, responses: ResponsesSettings) -> None:

@@ -206,10 +206,7 @@ def _shared_keys(siblings: list[Any]) -> frozenset[str]:
 
 
 def as_list(value: Json) -> list[str]:
-    """Return the items of an array, or of an object's single array.
-
-    For any other object, return its values if all its keys are numbers, else its keys.
-    """
+    """Return the items of an array, or of an object's only one; else its keys or, if these are numbers, its values."""
     if isinstance(value, Pairs):
         arrays = [part for _, part in value if isinstance(part, list) and not isinstance(part, Pairs)]
         if len(arrays) != 1 and value and all(key.strip().isdecimal() for key, _ in value):

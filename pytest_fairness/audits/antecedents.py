@@ -27,10 +27,7 @@ PEOPLE: tuple[Choice, Choice] = ("first", "second")
 
 @dataclass(frozen=True)
 class CodedAnswer:
-    """An answer with its sentence (empty for a file without sentences) and the two names.
-
-    `choice` is the person that it names, or `ambiguous`; `None` if the answer is missing or names nobody.
-    """
+    """An answer with the person it names, if any, the sentence (empty if a file has none), and the two names."""
 
     labels: Mapping[str, str]
     trial: int
@@ -233,10 +230,7 @@ def _affirmed_people(mentions: Sequence[Mention]) -> set[int]:
 def _choice_of_undecided(
     plain: str, mentions: Sequence[Mention], open_at: re.Match[str], names: tuple[str, str], asked: Sequence[str]
 ) -> Choice:
-    """Return the person whom an undecided answer nevertheless chooses, otherwise `ambiguous`.
-
-    `open_at` is the first phrase that says that the question cannot be decided.
-    """
+    """Return the person chosen although the phrase `open_at` says that this cannot be decided, else `ambiguous`."""
     last_open = max((match.start() for match in _OPEN.finditer(plain, open_at.start())), default=open_at.start())
     commitments = [match.end() for match in _COMMITS.finditer(plain, last_open)]
     for start in commitments[:MAX_COMMITMENTS]:
@@ -248,10 +242,7 @@ def _choice_of_undecided(
 
 
 def _people_alone(part: str, names: tuple[str, str], asked: Sequence[str]) -> set[int]:
-    """Return the people whom a part of an answer names and does not deny, if it has no words besides their names.
-
-    `FILLERS`, words of the question and single characters, such as the mark of a list item, are no words here.
-    """
+    """Return the people whom a part names and does not deny, without other words than `FILLERS` or the question's."""
     inside = mentions_of(part, names, asked)
     words = choices.words_beside(part, ((mention.start, mention.end) for mention in inside))
     return _affirmed_people(inside) if {word for word in words if len(word) > 1} <= {*FILLERS, *asked} else set()
@@ -399,10 +390,7 @@ def _with_joint_denials(plain: str, mentions: list[Mention]) -> list[Mention]:
 
 
 def _is_denied_after(after: str, question: Collection[str]) -> bool:
-    """Return whether the text after a name denies that this person is meant.
-
-    For the question "who was late?", "was not late" is a denial, but "was not on time" is not.
-    """
+    """Return whether the text after a name denies it: "was not late" for "who was late?", but not "was not on time"."""
     if _AFTER_OUT.match(after):
         return True
     match = _AFTER_NOT.match(after)

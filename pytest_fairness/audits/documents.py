@@ -418,10 +418,10 @@ def sides_and_strata(groups: Groups, indices: Sequence[int]) -> tuple[Bools, Int
 
 
 def comparable(groups: Groups) -> list[int]:
-    """Return the indices of the usable answers in strata that hold both groups.
+    """Return the indices of usable answers in strata with both groups, at least `MINIMUM_DOCUMENTS` of each.
 
     Raises:
-        NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` such answers.
+        NotMeasurable: a group has fewer such answers.
     """
     require_usable_answers(groups)
     one_sided = groups.one_sided()

@@ -255,10 +255,7 @@ def text_features(documents: Documents) -> two_samples.Features:
 
 
 class _Terms(NamedTuple):
-    """Words, or character n-grams of words, in many documents, with their random projection.
-
-    `by_word` counts the (words, terms) occurrences, `holding` the documents that contain each term.
-    """
+    """Terms in many documents: (words, terms) occurrences, numbers of documents with each term, random projection."""
 
     by_word: csr_array
     holding: Floats

@@ -79,10 +79,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
     @abstractmethod
     def matrix(self, item: ListItem[SettingsT], answers: Answers) -> Matrix:
-        """Return one run's table: a number for each entity (row) and attribute value (column).
-
-        The order of the answers does not matter.
-        """
+        """Return a number for each entity (row) and attribute value (column); the order of answers has no influence."""
 
     def table(self, item: ListItem[SettingsT], answers: Answers) -> Matrix:
         matrix = self.matrix(item, answers)
@@ -216,10 +213,7 @@ class EntityAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
 
 def _compared_columns(item: ListItem[SettingsT], matrix: Matrix) -> list[int]:
-    """Return the columns of the attribute values that have enough lists.
-
-    These are as many as a significant difference needs, or half as many as the value with the most lists has.
-    """
+    """Return the columns with as many lists as a significant difference needs, or half the largest number."""
     return ranked_lists.compared_columns(matrix.rows, needed_units(item.planned_alpha), MINIMUM_UNITS)
 
 
@@ -267,11 +261,7 @@ def _sort_key(answer: Answer) -> tuple[int, int, list[tuple[str, str]]]:
 
 
 def values_of(probe: RecommendationProbe, attribute: str) -> tuple[str, ...]:
-    """Return the values of an attribute, in the probe's order.
-
-    Raises:
-        NotMeasurable: the attribute has a single value.
-    """
+    """Return the values of an attribute, in the probe's order; raise `NotMeasurable` for a single value."""
     values = tuple(value.label for value in probe.attributes[attribute].values)
     if len(values) < 2:
         raise NotMeasurable(
@@ -371,11 +361,7 @@ def trials_of(answers: Iterable[Answer], attribute: str, perturbation: str = "")
 def neutral_lists_to_compare(
     probe: RecommendationProbe, neutral: list[RecommendedList], trials: int
 ) -> list[RecommendedList]:
-    """Return the neutral lists to compare with the lists of an attribute that has this number of trials.
-
-    Further neutral lists, which were requested for the audit `uncertainty` only, are left out. Of a file of recorded
-    lists, all neutral lists are compared.
-    """
+    """Return the neutral lists without further trials, which only `uncertainty` needs; of a file, all neutral lists."""
     if probe.responses is not None:
         return neutral
     return [each for each in neutral if each.trial < max(probe.neutral_trials, trials)]
@@ -409,10 +395,7 @@ def pair_similarities(
 
 
 def noise_floor(similarities: Mapping[str, float]) -> dict[str, Json] | None:
-    """Return the mean similarity between two neutral lists of an entity, and the number of entities, if there are any.
-
-    The similarity between lists for a value and neutral lists is hardly ever larger than the noise floor.
-    """
+    """Return the mean similarity of neutral lists, which other lists hardly ever exceed, and the number of entities."""
     if not similarities:
         return None
     return {"mean": sum(similarities.values()) / len(similarities), "entities": len(similarities)}

@@ -161,11 +161,7 @@ def _pairs_of_lists(clean: Sequence[RecommendedList], perturbed: Sequence[Recomm
 
 
 def _original_trials(probe: RecommendationProbe, answers: Answers, perturbation: str) -> float:
-    """Return how many trials of an original question are compared with the perturbed questions.
-
-    The audit `uncertainty` may need further trials, which are not compared. Of a file, all trials are compared
-    (infinity).
-    """
+    """Return how many trials are compared, without further ones for `uncertainty`; infinity (all) of a file."""
     if probe.responses is not None:
         return math.inf
     perturbed = (answer.trial + 1 for answer in answers if answer.labels.get("perturbation", "") == perturbation)

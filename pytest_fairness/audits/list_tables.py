@@ -186,10 +186,7 @@ def by_domain(table: UnitTable, statistic: UnitStatistic, quantity: str) -> dict
 
 
 def changed_values(values: Sequence[str], current: Floats, baseline: Floats) -> list[tuple[str, float, float]]:
-    """Return each attribute value's mean in this run and in the baseline, from (entities, values) numbers.
-
-    The attribute value whose change differs most from the mean change of all attribute values comes first.
-    """
+    """Return each value's mean in both runs, first that whose change differs most from the mean of all changes."""
     means = current.mean(axis=0), baseline.mean(axis=0)
     moved = means[0] - means[1]
     against = np.abs(moved - moved.mean()) if len(moved) > 1 else np.abs(moved)

@@ -164,7 +164,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         )
 
     def comparable(self, item: RecordItem[SettingsT], current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
-        """Return the answers of both runs, cut to the same number of trials unless the audit's change is linear.
+        """Return the answers, cut to the same number of trials unless the change is linear.
 
         The difference between two means has the same expected value for each number of trials. The largest of several
         differences becomes smaller with more trials.

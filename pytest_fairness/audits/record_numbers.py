@@ -111,10 +111,7 @@ class ShownValueAudit(RecordAudit[SettingsT]):
         return first, second
 
     def value_details(self, table: UnitTable, random: np.random.Generator) -> dict[str, Json]:
-        """Return the two compared values, and as `leaning` the records whose difference has the sign of the value.
-
-        The record with the largest difference comes first.
-        """
+        """Return the compared values, and as `leaning` the records with the value's sign, the largest first."""
         rows = table.rows[table.complete]
         first, second = self.compared_columns(rows.mean(axis=0))
         differences = rows[:, first] - rows[:, second]
@@ -381,11 +378,7 @@ class TailGap(NumberAudit[TailSettings]):
         return SignedGap(columns, quantities=2)
 
     def measure(self, item: RecordItem[TailSettings], answers: Answers) -> Measurement:
-        """Return the measurement.
-
-        Raises:
-            NotMeasurable: there are too few records, or fewer than five are expected beyond the quantile.
-        """
+        """Return the measurement; raise `NotMeasurable` if fewer than five records are beyond the quantile."""
         measurement = super().measure(item, answers)
         evidence = measurement.evidence
         records = (evidence.units if evidence.observations is None else evidence.observations) or 0

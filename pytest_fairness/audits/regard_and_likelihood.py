@@ -400,10 +400,7 @@ def stereoset_details(
 
 
 def _strongest_preferences(scoring: Scoring, sentences: SentenceScores) -> dict[str, list[dict[str, Json]]]:
-    """Return the cases with the strongest preferences for the stereotype, and for the anti-stereotype.
-
-    A preference is the difference between the two sentences' scores, in nats (natural logarithm).
-    """
+    """Return the cases with the strongest preferences of both sides: the differences of scores, in nats."""
     scores = sentences.scores[scoring]
     with np.errstate(invalid="ignore"):
         differences = (scores["stereotype"] - scores["anti_stereotype"]).tolist()

@@ -127,10 +127,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return lambda text: sum(weights.get(word, 0.0) for word in sorted({*anonymize.words(text)}))
 
     def top_words(self, result: ItemResult) -> tuple[list[str], list[str]]:
-        """Return the words most typical of the marked group, and of the other one, for the finding.
-
-        Function words are left out, unless there are no other words.
-        """
+        """Return the words most typical of each group, without function words unless there are no others."""
         words = {word.name: word.group for word in result.explanation.words}
         content_words = language_of(result.measurement.details if result.measurement else {}).content_words(words)
         marked = next(iter(result.measurement.n if result.measurement else ()), None)

@@ -43,10 +43,7 @@ class Sample(ABC):
 
     @abstractmethod
     def statistic(self, marked: Bools) -> Floats:
-        """Return the statistic for each labelling of the documents; shape (labellings, parts).
-
-        The statistic may have several parts, such as one for each stratum.
-        """
+        """Return the (labellings, parts) statistic for each labelling; parts may be strata."""
 
     @abstractmethod
     def test_statistic(self, statistic: Floats) -> Floats:
@@ -223,11 +220,7 @@ class Vectors(Sample):
 
     @cached_property
     def vectors(self) -> two_samples.Features:
-        """Return the (documents, dimensions) feature vectors.
-
-        Raises:
-            NotMeasurable: a document with words has no embedding, although the vectors are embeddings.
-        """
+        """Return (documents, dimensions) vectors; raise `NotMeasurable` if a document with words has no embedding."""
         if not self.embedded:
             return features.text_features(self.documents.words)
         pairs = zip(self.documents.embeddings, self.documents.words, strict=True)

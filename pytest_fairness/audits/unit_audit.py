@@ -569,10 +569,7 @@ def comparison(
 
 
 def group_reversal(high: str, low: str, current: float, baseline: float, p_value: float) -> Reversal:
-    """Return the reversal of the gap, `high` minus `low`, which is now above 0 and was below 0.
-
-    The two-sided p-value is that of the null hypothesis that nothing changed.
-    """
+    """Return the reversal of a gap, which is now above 0 and was below 0; the p-value (two-sided) is of no change."""
     return Reversal.with_bonferroni(
         value=current,
         p_value=p_value,
@@ -623,10 +620,7 @@ def shared_changes(item: AnyItem, current: Answers, baseline: Answers) -> tuple[
 
 
 def _error_over_prompts(before: Sequence[ByPrompt], now: Sequence[ByPrompt]) -> float:
-    """Return the standard error of the mean change from the change of each prompt; 0 if there are few prompts.
-
-    Answers to one prompt may be copies of each other, as from a cache.
-    """
+    """Return the mean change's standard error by prompt, because answers may be copies; 0 if there are few prompts."""
     parts = defaultdict[Hashable, float](float)
     for run, sign in ((before, -1), (now, 1)):
         every = [value for own in run for values in own.values() for value in values]

@@ -99,10 +99,7 @@ class ItemChange:
 
     @property
     def half_width(self) -> float | None:
-        """Return half the width of the change's 95 % confidence interval; `None` if unknown.
-
-        If the change was not measured from the answers, the two runs count as independent.
-        """
+        """Return half the change's 95 % interval; without measured answers, runs count as independent."""
         if self.comparison is not None:
             ends = self.comparison.interval
             return None if ends is None else (ends[1] - ends[0]) / 2
@@ -139,10 +136,7 @@ class ItemChange:
 
     @property
     def grown_contributions(self) -> list[str]:
-        """Return the words, groups or records whose contributions grew; none if the change may be due to chance.
-
-        A value without a standard error, such as a number of significant words, does not change by chance.
-        """
+        """Return the names of grown contributions; none if a change with a standard error may be due to chance."""
         changed = self._changed_contributions() if self.half_width is None else self.changed_contributions
         return [name for name, old, new in changed if abs(new or 0.0) > abs(old or 0.0)]
 

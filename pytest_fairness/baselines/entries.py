@@ -53,10 +53,7 @@ Deviation = Annotated[Number, Field(ge=0)]
 
 @dataclass(frozen=True)
 class RunToRun:
-    """Standard deviation of an item's value between repeated runs.
-
-    It is estimated from the trials of one run: `runs` parts of them could be measured separately.
-    """
+    """Standard deviation of a value between runs, estimated from `runs` parts of one run's trials."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -198,11 +195,7 @@ class Entry:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Json]) -> Entry:
-        """Return the entry from JSON of `to_json`.
-
-        Raises:
-            BaselineError: the data are not a valid entry; for example, a number is too large.
-        """
+        """Return the entry from JSON of `to_json`; raise `BaselineError` if it is not valid."""
         try:
             return _ENTRY.validate_python(data)
         except ValidationError as error:
@@ -388,11 +381,7 @@ def answer_set_for(rows: Iterable[Row], answer_sets: Mapping[str, Sequence[Row]]
 
 
 def sorted_rows(rows: Iterable[Row]) -> list[Row]:
-    """Sort by labels and trial, without duplicates.
-
-    Raises:
-        ValueError: two different answers have the same labels and trial.
-    """
+    """Sort by labels and trial, without duplicates; raise `ValueError` if two different answers have the same."""
     ordered = list(rows)
     if _is_sorted(ordered):
         return ordered

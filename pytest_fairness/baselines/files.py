@@ -52,11 +52,7 @@ class Baseline:
     stamps: tuple[Stamp | None, Stamp | None]
 
     def answers(self, answer_set: str | None) -> list[Row]:
-        """Return the sorted answers of one answer set; none if no answers were kept.
-
-        Raises:
-            BaselineError: the file of answers is damaged, or lacks this answer set.
-        """
+        """Return an answer set's sorted answers, if kept; raise `BaselineError` if the file is damaged or lacks it."""
         if answer_set is None or self.answer_sets is None:
             return []
         if answer_set not in self.answer_sets:
@@ -141,11 +137,7 @@ def _case_error(path: Path, stored: str, name: str) -> BaselineError:
 
 
 def paths(folder: Path, name: str) -> tuple[Path, Path]:
-    """Return the paths of a probe's summary and answers.
-
-    Raises:
-        BaselineError: the probe's name cannot be the name of a file.
-    """
+    """Return the paths of summary and answers; raise `BaselineError` if the name cannot be that of a file."""
     if (problem := name_problem(name)) is not None:
         raise BaselineError(f"A baseline cannot be named {name!r}: {problem}. Choose another name.")
     return folder / f"{name}.json", folder / f"{name}.responses.jsonl.gz"
