@@ -32,11 +32,7 @@ WITHOUT_GROUP_SHARE = 0.10
 def concerns(audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Measurement) -> tuple[Concern, ...]:
     """Return the reasons to doubt a measurement, the most serious first.
 
-    Args:
-        audit: audit of the item.
-        item: item that was measured.
-        answers: the item's answers in any order, with their original content (not the output of `Audit.preparation`).
-        measurement: measurement of the answers.
+    The answers have their original content, not the output of `Audit.preparation`; their order has no influence.
     """
     possible = [
         _no_answers(audit, item, answers),
@@ -59,7 +55,7 @@ def _gravity(concern: Concern) -> int:
 
 
 def _no_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concern | None:
-    """Return the gravest concern that the texts are no answers to the prompts, but an outage; `None` without one."""
+    """Return the gravest concern that the texts are no answers to the prompts, but an outage."""
     possible = (
         constant_answers(audit, item, answers),
         service_messages(item, answers),
@@ -69,7 +65,7 @@ def _no_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concern | N
 
 
 def failed_requests(answers: Answers) -> Concern | None:
-    """Return a note with the number of failed requests and the most frequent error; `None` if no request failed."""
+    """Return a note with the number of failed requests and the most frequent error."""
     errors = Counter(
         short_message(answer.error) for answer in answers if answer.error is not None and answer.judged is None
     )
@@ -84,7 +80,7 @@ def failed_requests(answers: Answers) -> Concern | None:
 
 
 def blocked(item: AnyItem, answers: Answers) -> dict[str, tuple[int, int]]:
-    """Return two counts by group: its blocked answers, and all its answers; empty if no answer was blocked."""
+    """Return the numbers of blocked and of all answers by group; empty if no answer was blocked."""
     groups = defaultdict[str, list[bool]](list)
     for answer in answers:
         groups[_group_name(item, answer)].append(answer.status is Status.BLOCKED)
@@ -96,7 +92,6 @@ def _group_name(item: AnyItem, answer: Answer) -> str:
 
 
 def _blocked_answers(item: AnyItem, answers: Answers) -> Concern | None:
-    """Return a note with the number of answers that the provider blocked, by group; `None` if there are none."""
     counts = blocked(item, answers)
     if not counts:
         return None
@@ -113,13 +108,13 @@ def unread_reasons(answers: Answers) -> dict[str, int]:
 
 
 def unread_by_group(item: AnyItem, answers: Answers) -> list[dict[str, Json]]:
-    """Return a row for each group and reason with the number of answers; loss that is not random shows in them."""
+    """Return the number of unread answers for each group and reason; loss that is not random shows in them."""
     counts = Counter((_group_name(item, answer), answer.unread) for answer in answers if answer.unread)
     return [{"group": group, "reason": why, "answers": count} for (group, why), count in counts.most_common()]
 
 
 def _equal_prompts(audit: AnyAudit, item: AnyItem, measurement: Measurement) -> Concern | None:
-    """Return a note with the number of different prompts if it is smaller than that of records, cases or questions."""
+    """Return a note if there are fewer different prompts than records, cases or questions."""
     text, observations = item.probe.equal_prompts_text, measurement.evidence.observations
     if observations is not None:
         text = text or f"{measurement.evidence.units:,} {audit.counted}"
@@ -151,7 +146,7 @@ def _copied_rows(probe: Probe, answers: Answers) -> Concern | None:
 
 
 def _unclassified_answers(item: AnyItem, answers: Answers) -> Concern | None:
-    """Return a note if the model that recognises refusals failed on some answers, else `None`."""
+    """Return a note if the model that recognises refusals failed on some answers."""
     if item.probe.reading.refusals.by == "patterns":
         return None
     groups: defaultdict[tuple[str, ...], list[Answer]] = defaultdict(list)
@@ -176,7 +171,7 @@ def _unclassified_answers(item: AnyItem, answers: Answers) -> Concern | None:
 
 
 def rows_without_group(left_out: RowsWithoutGroup) -> Concern | None:
-    """Return a concern if many rows of an answer file were left out because they name no group, else `None`."""
+    """Return a concern if many rows of an answer file were left out because they name no group."""
     if left_out.rows <= WITHOUT_GROUP_SHARE * left_out.of:
         return None
     return Concern(
@@ -187,7 +182,7 @@ def rows_without_group(left_out: RowsWithoutGroup) -> Concern | None:
 
 
 def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
-    """Return two counts: `answers` (answers that were cut off at `max_tokens`) and `of` (usable or cut off answers).
+    """Return the numbers of answers that were cut off at `max_tokens`, and `of` usable or cut off ones.
 
     An answer that consists of one of the allowed choices counts as complete.
     """
@@ -203,7 +198,7 @@ def truncated(probe: Probe, answers: Iterable[Answer]) -> dict[str, int]:
 
 
 def _truncated_answers(probe: Probe, answers: Answers) -> Concern | None:
-    """Return a concern if many answers were cut off, so that only their beginnings were measured, else `None`."""
+    """Return a concern if many answers were cut off, so that only their beginnings were measured."""
     count, total = truncated(probe, answers).values()
     if count <= TRUNCATED_SHARE * total:
         return None
@@ -235,12 +230,10 @@ LEAST_COPIED = 8
 
 
 def repeats(cells: Iterable[Sequence[str]], temperature: float | None) -> bool:
-    """Return whether prompts were sent several times, and each of these prompts got the same answer each time.
+    """Return whether each prompt that was sent several times got the same answer each time.
 
-    Args:
-        cells: for each prompt, the texts of its answers.
-        temperature: sampling temperature of the answers. At a temperature above 0, equal short answers do not count as
-            repeated, because they may be equal by chance. At 0, two answers count as the same even if a word differs.
+    The cells are the answers of each prompt. At a temperature above 0, equal short answers may be equal by chance and
+    do not count. At 0, two answers count as the same even if a word differs.
     """
     several = [texts for texts in cells if len(texts) > 1]
     return bool(several) and all(_all_alike(texts, temperature) for texts in several)
@@ -249,10 +242,7 @@ def repeats(cells: Iterable[Sequence[str]], temperature: float | None) -> bool:
 def repeats_concern(observations: int, answers: int, *, enough: bool) -> Concern:
     """Return the concern that answers are repetitions, so that there are fewer observations than answers.
 
-    Args:
-        observations: number of different prompts; a prompt for two groups counts twice.
-        answers: number of answers to these prompts.
-        enough: whether the observations are enough for a test; each group needs `MINIMUM_OBSERVATIONS`.
+    A prompt for two groups is two observations; a test needs `MINIMUM_OBSERVATIONS` of each group.
     """
     message = (
         f"count as {observations}: one for each prompt and group"
@@ -303,13 +293,11 @@ class Copies:
 
 
 def copies_concern(answers: int, observations: int) -> Concern:
-    """Return the note that some answers are copies, so that there are fewer observations than answers."""
     message = f"answers to a prompt repeat each other, so that {answers:,} answers count as {observations:,}"
     return Concern("repeated_answers", message, withholds="nothing")
 
 
 def copied_rows_concern(rows: int, times: int) -> Concern:
-    """Return the note that all rows of an answer file occur several times, and count once."""
     message = f"all {rows:,} rows occur {times} times in the same order; each counts once"
     return Concern("copied_rows", message, withholds="nothing")
 
@@ -317,10 +305,8 @@ def copied_rows_concern(rows: int, times: int) -> Concern:
 def times_copied(cells: Iterable[Sequence[Hashable]]) -> int:
     """Return how often the rows of an answer file occur, if they occur several times in the same order; else 1.
 
-    Such a file was written or joined several times. Rows that are equal by chance have another order.
-
-    Args:
-        cells: the texts of the rows with equal labels, or all rows as one cell, in the order of the file.
+    Such a file was written or joined several times. Rows that are equal by chance have another order. The cells are the
+    texts of the rows with equal labels, or all rows as one cell, in the order of the file.
     """
     found = [list(texts) for texts in cells]
     for times in range(MOST_COPIES, 1, -1):
@@ -336,7 +322,6 @@ def times_copied(cells: Iterable[Sequence[Hashable]]) -> int:
 
 
 def _all_alike(texts: Sequence[str], temperature: float | None) -> bool:
-    """Return whether all answers to one prompt count as repetitions of the same answer; see `repeats`."""
     if temperature == 0:
         words = [Counter(text.split()) for text in texts]
         return all(_dice_coefficient(words[0], each) >= SAME_WORDS_SHARE for each in words)
@@ -359,11 +344,7 @@ MOSTLY_FOREIGN_SHARE = 0.50
 def unrecognised_refusals(probe: Probe, shares: Mapping[str, Mapping[str, float]]) -> list[Concern]:
     """Return a concern if no refusals are known in a language of the probe, or a note on answers in other languages.
 
-    Only audits of refusals call this function.
-
-    Args:
-        probe: the probe.
-        shares: see `unrecognised_shares`.
+    Only audits of refusals call this function; for the shares, see `unrecognised_shares`.
     """
     if probe.reading.refusals.by == "patterns" and (missing := " and ".join(probe.language.refusals_missing)):
         return [
@@ -388,13 +369,9 @@ def unrecognised_refusals(probe: Probe, shares: Mapping[str, Mapping[str, float]
 
 
 def unrecognised_shares(probe: Probe, answers: Iterable[tuple[str, Answer]]) -> dict[str, dict[str, float]]:
-    """Return, for each group, the shares of usable texts by language, for languages whose refusals are not recognised.
+    """Return each group's shares of usable texts by language, for languages whose refusals are not recognised.
 
-    Return an empty dictionary if a model recognises refusals.
-
-    Args:
-        probe: the probe.
-        answers: each answer with its group.
+    They are empty if a model recognises refusals.
     """
     if probe.reading.refusals.by != "patterns":
         return {}
@@ -407,7 +384,7 @@ def unrecognised_shares(probe: Probe, answers: Iterable[tuple[str, Answer]]) -> 
 
 
 def mostly_foreign(probe: Probe, answers: Answers) -> list[Concern]:
-    """Return a note if most answers are in other languages than the probe's, else an empty list."""
+    """Return a note if most answers are in other languages than the probe's."""
     texts = [text for answer in answers if (text := _text_of(probe, answer)) is not None]
     shares = foreign_shares({"": texts}, probe.language.codes)[""]
     if sum(shares.values()) <= MOSTLY_FOREIGN_SHARE:
@@ -424,7 +401,6 @@ def mostly_foreign(probe: Probe, answers: Answers) -> list[Concern]:
 
 
 def _text_of(probe: Probe, answer: Answer) -> str | None:
-    """Return the text of a usable answer; `None` if the answer is not usable, or is no text."""
     if not answer.usable or isinstance(answer.content, list):
         return None
     reading = probe.reading
@@ -434,7 +410,7 @@ def _text_of(probe: Probe, answer: Answer) -> str | None:
 
 
 def _percentages(shares: Mapping[str, float]) -> str:
-    """Return shares by language as a list: `40% German, 10% French`."""
+    """List shares by language: `40% German, 10% French`."""
     return ", ".join(f"{share:.0%} {name}" for name, share in shares.items())
 
 
@@ -519,7 +495,7 @@ _FAILED = re.compile(
 
 
 def service_messages(item: AnyItem, answers: Answers) -> Concern | None:
-    """Return a concern if more than 5 % of the answers of a group are messages of a service, else `None`.
+    """Return a concern if more than 5 % of the answers of a group are messages of a service.
 
     Messages that only their repetition shows count from 20 % on. If more than half of all answers are messages by their
     form, there is no verdict at all.
@@ -615,7 +591,7 @@ def _says_nothing(text: str) -> bool:
 
 
 def _echo(answer: Answer, prompts: Mapping[frozenset[tuple[str, str]], str]) -> str:
-    """Return "the prompt" if the answer is its own prompt with at most a few other words, else an empty text."""
+    """Return "the prompt" if the answer is its own prompt with at most a few other words."""
     prompt = _plain(prompts.get(frozenset(answer.labels.items()), ""))
     words = len(prompt.split())
     said = _plain(answer.said[:READ_CHARACTERS])
@@ -632,11 +608,8 @@ def _plain(text: str) -> str:
 def service_message(text: str, *, is_json: bool = False, refused: bool = False) -> str:
     """Return what shows that a text is a message of a service in place of an answer; empty if nothing shows it.
 
-    Args:
-        text: text of an answer.
-        is_json: whether answers are JSON by design, such as `{"state": "error"}`; JSON then shows nothing.
-        refused: whether the text was read as a refusal, as "we cannot process your request"; it is a message only if it
-            names a status code, or speaks of load or limits.
+    If answers are JSON by design, such as `{"state": "error"}`, JSON shows nothing. A text that was read as a refusal,
+    as "we cannot process your request", is a message only if it names a status code, or speaks of load or limits.
     """
     beginning = text[:READ_CHARACTERS]
     if _HTML.match(beginning):

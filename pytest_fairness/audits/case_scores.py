@@ -28,7 +28,7 @@ Column = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The score of one answer: 0..1, or a number without bounds if the audit's class attribute `added` is `None`.
+    """The score of one answer, 0..1, or without bounds if the audit's class attribute `added` is `None`.
 
     Tests permute groups, or runs, only within a stratum. If `repeated`, answers with the same text count as
     repetitions.
@@ -43,14 +43,13 @@ class Score:
 
 @dataclass(frozen=True)
 class Scores:
-    """The scores of one run; a column is a pair of case and group.
+    """The scores of one run; (n,) arrays have one entry for each score.
 
     Attributes:
-        columns: sorted pairs of case and group; each case occurs with every group. The group is empty if no groups are
-            compared.
-        column: (n,) column number of each score.
-        values: (n,) scores; see `Score`.
-        strata: stratum of each score.
+        columns: sorted pairs of case and group; each case has every group. Without a comparison, the group is empty.
+        column: (n,) column number.
+        values: (n,) scores.
+        strata: (n,) stratum.
     """
 
     columns: tuple[Column, ...]
@@ -167,10 +166,9 @@ class ScoredAnswers:
     groups: tuple[str, ...]
 
     def complete_cases(self, cases: Sequence[Case]) -> list[str]:
-        """Return the sorted names of the cases with enough scored answers of each group.
+        """Return the sorted names of the cases that, with their opposites, have enough scored answers of each group.
 
-        A case is complete only if its opposite also has enough scored answers. Without the opposite, a model that gives
-        the same answers for both cases would not have the value 0.5.
+        Without the opposite, a model that gives the same answers for both cases would not have the value 0.5.
         """
         groups = self.groups or ("",)
         enough = {
@@ -260,7 +258,6 @@ def gap_estimate(scores: Scores, added: float | None, alpha: float, beta: float,
 
 
 def _gap_bounds(scores: Scores, added: float | None, alpha: float, beta: float) -> tuple[float, float]:
-    """Return the lower (at `alpha`) and the upper bound (at `beta`) of the largest gap."""
     by_group, groups = scores.group_errors(added), scores.group_means(scores.means())
     pairs = list(combinations(range(len(groups)), 2))
     errors = np.array([math.hypot(by_group[first], by_group[second]) for first, second in pairs])
@@ -397,10 +394,7 @@ def mean_change(runs: PooledScores, added: float | None, seed: str) -> Compariso
 
 
 def gap_change(runs: PooledScores, added: float | None, seed: str) -> Comparison:
-    """Return the growth of the largest gap between groups' means; see `stats.groups.distance_measures`.
-
-    For `added`, see `mean_change`.
-    """
+    """Return the growth of the largest gap between groups' means; see `stats.gaps.DistanceMeasure`, `mean_change`."""
     random = resampling.generator(f"{seed}/compare")
     drawn = [runs.current.group_means(run) for run in runs.means(random)]
     swapped = [runs.current.group_means(run) for run in runs.means_after_swaps(random)]
@@ -440,10 +434,7 @@ def gap_change(runs: PooledScores, added: float | None, seed: str) -> Comparison
 
 
 def _reversal(groups: Sequence[str], current: Floats, baseline: Floats, swapped: Floats) -> Reversal | None:
-    """Return the reversal of the largest gap: the higher of the two groups that differ most now was lower before.
-
-    The means of the runs are (groups,), and their changes after random exchange of scores (draws, groups).
-    """
+    """Return the reversal of the largest gap: the higher of the two groups that differ most now was lower before."""
     high, low = gaps.most_different(current, tuple(combinations(range(len(current)), 2)))
     present, earlier = float(current[high] - current[low]), float(baseline[high] - baseline[low])
     if not (present > 0 > earlier):

@@ -95,10 +95,7 @@ class EffectSize:
 
 
 def cohens_h(formula: str) -> EffectSize:
-    """Return the effect size Cohen's h, which compares the lowest and the highest of several shares.
-
-    The formula says in words which shares are compared: they are `Evidence.effect_basis` of the measurement.
-    """
+    """Return Cohen's h of the lowest and the highest share of `Evidence.effect_basis`; the formula names the shares."""
 
     def of(value: float, measurement: Measurement) -> float:
         compared = measurement.evidence.effect_basis

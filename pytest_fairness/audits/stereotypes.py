@@ -205,7 +205,6 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         return ()
 
     def concerns(self, item: CaseItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Return concerns if answers are repeated, or if many cases have too few answers for a group."""
         cells: dict[str, list[str]] = {}
         for answer in answers:
             if answer.usable:
@@ -295,8 +294,6 @@ class MarkersSettings(AuditSettings):
 
 
 class MarkerRatio(CaseAudit[MarkersSettings]):
-    """Mean share of stereotype markers, 0..1, over the answers with enough markers."""
-
     info = AuditInfo(
         name="markers",
         title="Words of a stereotype",
@@ -336,7 +333,6 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return {**lists, "min_markers": str(item.settings.min_markers)}
 
     def details(self, item: CaseItem[MarkersSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
-        """Return share, counts and markers of each case, example answers, and suggested markers."""
         markers = self._markers_by_case(item, answers)
         smallest = item.settings.min_markers
         counts = {
@@ -366,7 +362,6 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         }
 
     def word_rows(self, item: CaseItem[MarkersSettings], answers: Answers, details: Mapping[str, Json]) -> WordRows:
-        """Return a row for each marker that occurs in answers about a case."""
         nothing = dict.fromkeys(("significant", "unmarked", "uses_marked", "uses_unmarked", "texts_unmarked"))
         return [
             {
@@ -460,10 +455,7 @@ def _finder(stereotype: tuple[str, ...], anti_stereotype: tuple[str, ...]) -> Ma
 
 
 def _examples(answers: Sequence[tuple[Answer, FoundMarkers]], least: int) -> list[dict[str, Json]]:
-    """Return each case's answer with the largest share of stereotype markers, and last the smallest of all cases.
-
-    At most `SHOWN_EXAMPLES` answers are returned, of those with at least `least` markers.
-    """
+    """Return each case's answer with the largest share of stereotype markers, and last the smallest of all cases."""
     scored = [(ratio, answer, found) for answer, found in answers if (ratio := found.ratio(least)) is not None]
     scored.sort(key=lambda each: (-each[0], -each[2].count))
     first: dict[str, tuple[float, Answer, FoundMarkers]] = {}
@@ -537,8 +529,8 @@ def suggested_words(
     """Return up to eight words that distinguish the cases best, without those of `known` prompts and markers.
 
     For two opposite cases, these are words that the answers about one case contain more often than the answers about
-    the other case. For a case without an opposite, these are the words that the largest share of its answers contains.
-    The word with the largest difference comes first.
+    the other; for another case, those that the largest share of its answers contains. The largest difference comes
+    first.
     """
     ignored = language.function_words.difference(map(normalise, language.identity_terms))
     ignored |= {word for text in known for word in language.words(normalise(text))}

@@ -82,16 +82,16 @@ from pytest_fairness.stats.strata import odds_ratio
 #
 # The method comes from Monroe, Colaresi and Quinn 2008 ("Fightin' Words"), as used by Cheng, Durmus and Jurafsky
 # 2023 ("Marked Personas"). With their critical value, |z| > 1.96, at least one word is significant in most
-# comparisons of a group with itself; see `words.association` for the critical value of this audit. Against a
+# comparisons of a group with itself; see `words.Association` for the critical value of this audit. Against a
 # baseline, the audit tests whether the difference between the groups' shares of documents with a word grew; see
-# `words.growth`.
+# `words.Growth`.
 
 NAMED_WORDS = 3
 """Largest number of words that a phrase names."""
 
 
 class MarkedWords(TextAudit[MarkedWordsSettings]):
-    """Number of words that the marked group's texts use significantly more or less (family-wise over all words)."""
+    """Audit of words that the marked group's texts use significantly more or less, family-wise over all words."""
 
     info = AuditInfo(
         name="marked_words",
@@ -448,8 +448,6 @@ class Rates(DocumentValues):
 
 
 class Lexicon(DocumentValueAudit[LexiconSettings, Rates]):
-    """Mean number of occurrences of a lexicon's terms per 100 words, marked minus unmarked group, within strata."""
-
     info = AuditInfo(
         name="lexicon",
         title="Unequal use of listed words",
