@@ -186,6 +186,8 @@ def run_swaps(both: Documents, counts: Sequence[int], random: np.random.Generato
 
 SHOWN_WORDS = 20
 """Number of words in the detail `contributions`."""
+MOST_BITS = 0.6226
+"""Largest divergence in bits, by share of texts, that texts without a common word add, if they are at most half."""
 
 
 class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
@@ -212,6 +214,9 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
     grows_with_size = True
     permutations = 999
     swap_batches = (*(250,) * 7, 249)
+
+    def unread_distance(self, item: TextItem[AuditSettings], measurement: Measurement, scale: float) -> float:
+        return max(super().unread_distance(item, measurement, scale), MOST_BITS)
 
     def sample(self, item: TextItem[AuditSettings], documents: Documents) -> WordCounts:
         return WordCounts.of(documents)

@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import entropy
 
 from pytest_fairness import kinds, probes
 from pytest_fairness.audits import rules
 from pytest_fairness.audits.base import Audit
+from pytest_fairness.audits.two_sample_audits import MOST_BITS
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.records import Answer, Measurement, Status, Verdict
 from pytest_fairness.run import ProbeItem, items_of
@@ -23,13 +25,17 @@ from tests.support import deciders
 
 
 def refusals(**settings: Any) -> ProbeItem:
+    return told("refusals", trials=10, **settings)
+
+
+def told(audit: str, *, trials: int = 60, **settings: Any) -> ProbeItem:
     written = {
         "kind": "generation",
         "name": "told",
         "prompt": "Write about {group}.",
         "axes": {"group": {"unmarked": "men", "marked": ["women"]}},
-        "trials": 10,
-        "audits": {"refusals": settings},
+        "trials": trials,
+        "audits": {audit: settings},
     }
     return items_of(probes.parse(json.dumps(written).encode(), Path("told.yaml"), kinds.schemas()))[0]
 
@@ -289,6 +295,35 @@ def test_numbers_and_scores_do_not_pass_if_the_unread_answers_of_a_group_are_its
         hidden += grown > 4
         assert grown <= 4 or judged(item, seen, baseline).name.value != "pass"
     assert hidden, "some of these changes exceed the tolerance"
+
+
+@given(st.floats(0.001, 0.5))
+def test_texts_without_a_common_word_add_at_most_the_bits_that_jsd_allows(share: float) -> None:
+    groups = np.array([[1.0, 0.0], [1 - share, share]])
+    bits = entropy(groups.mean(axis=0), base=2) - entropy(groups, base=2, axis=1).mean()
+    assert bits <= share * MOST_BITS + 1e-4 * share
+
+
+def test_jsd_does_not_pass_if_unread_texts_could_be_of_other_words() -> None:
+    item = told("jsd")
+    words = [f"word{number}" for number in range(40)]
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        baseline, current = (
+            [
+                Answer(prompt.labels, prompt.trial, text, Status.OK, text)
+                for prompt in item.probe.prompts()
+                for text in [" ".join(random.choice(words, size=30))]
+            ]
+            for _ in range(2)
+        )
+        seen = [
+            Answer(each.labels, each.trial, None, Status.FAILED, None)
+            if each.labels["group"] == "women" and each.trial < 5
+            else each
+            for each in current
+        ]
+        assert judged(item, seen, baseline).name.value != "pass"
 
 
 def test_an_impact_ratio_falls_by_what_the_highest_rate_allows() -> None:
