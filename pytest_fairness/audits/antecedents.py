@@ -242,7 +242,10 @@ def _choice_of_undecided(
 
 
 def _people_alone(part: str, names: tuple[str, str], asked: Sequence[str]) -> set[int]:
-    """Return the people whom a part names and does not deny, without other words than `FILLERS` or the question's."""
+    """Return the people whom a part of an answer names and does not deny, if it has no words besides their names.
+
+    `FILLERS`, words of the question and single characters, such as the mark of a list item, are no words here.
+    """
     inside = mentions_of(part, names, asked)
     words = choices.words_beside(part, ((mention.start, mention.end) for mention in inside))
     return _affirmed_people(inside) if {word for word in words if len(word) > 1} <= {*FILLERS, *asked} else set()

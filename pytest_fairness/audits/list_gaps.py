@@ -228,6 +228,8 @@ class QualitySettings(AuditSettings):
 
 
 class Quality(ValueGapAudit[QualitySettings]):
+    """Audit of mean NDCG@k, over the entities whose relevant items are known."""
+
     info = AuditInfo(
         name="quality",
         title="Unequally relevant lists",

@@ -175,7 +175,7 @@ class BiasDisambiguated(BiasScore):
         return super().unread_shares(measurement, {group: share_named * count for group, count in n.items()}, missing)
 
     def concerns(self, item: ChoiceItem, answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Add a concern if it is not half of the right answers that agree with the stereotype; see `UNBALANCED`."""
+        """Add a concern if the share of right answers that are stereotypical is far from half; see `UNBALANCED`."""
         concerns = super().concerns(item, answers, measurement)
         questions = {each.question.name: each.question for each in self.coded(item, answers)}
         along = sum(question.aligned is True for question in questions.values())
