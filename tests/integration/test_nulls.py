@@ -161,7 +161,7 @@ def test_copies_of_a_cache_are_no_change_for_everybody(size: str) -> None:
     """A cache gives one answer to equal prompts, another one each day: few observations, of many answers."""
     scenario = nulls.scenarios()["cached gateway", size]
     parts = [part.analyses[-1] for part in items_of(scenario.probe)]
-    noted = []
+    noted: list[object] = []
     for seed in range(12):
         baseline, current = (scenario.simulate(2 * seed + half, 0.0) for half in (0, 1))
         for part in parts:
