@@ -13,7 +13,7 @@ from tests.support.projects import Project, says, shows
 LETTERS = """
 import random
 
-FILLERS = "we met in spring and talked about plans for the next year over lunch with the team".split()
+FILLERS = "we met in spring and talked about plans for the reference letter over lunch with the team".split()
 
 def write(prompt, leading):
     drawn = random.Random()
