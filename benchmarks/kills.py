@@ -107,7 +107,11 @@ def main() -> None:
             while server.in_flight:
                 time.sleep(0.1)
             now = recorded(folder)
-            gone = sum(now.get(key, ("", 0.0))[0] != text for key, (text, _) in before.items())
+            # Asked afresh, a question may have another answer.
+            kept = {
+                key for key, (text, created) in now.items() if created >= started or before.get(key, (text,))[0] == text
+            }
+            gone = len(before.keys() - kept)
             new = sum(created >= started for _, created in now.values())
             unrecorded = answers.given - answered - new
             lost += gone + max(0, unrecorded - IN_FLIGHT)
