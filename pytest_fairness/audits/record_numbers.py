@@ -398,6 +398,16 @@ class TailGap(NumberAudit[TailSettings]):
         quantile = quantiles[first * len(quantiles) // len(table.columns)]
         return (table.columns[first], table.columns[second]), _quantile_name(quantile)
 
+    def change_details(
+        self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
+    ) -> tuple[dict[str, Json], Sequence[str]]:
+        details, records = super().change_details(table, units, current, baseline)
+        quantiles = table.details["quantiles"]
+        for place, part in enumerate(details["moved"]):
+            quantile = quantiles[place * len(quantiles) // len(table.columns)]
+            part["value"] = f"{_quantile_name(quantile)} of {part['value']}"
+        return details, records
+
     def intersection(self, item: RecordItem[TailSettings], table: UnitTable) -> Intersection | None:
         combined = super().intersection(item, table)
         return combined and replace(combined, quantities=[*map(_quantile_name, item.settings.tails)])

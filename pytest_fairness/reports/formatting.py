@@ -49,8 +49,11 @@ def signed(value: float | None) -> str:
 
 
 def spread(half_width: float) -> str:
-    """Return half the width of an interval with 2 significant digits; a rounding error is 0."""
-    return f"{0.0 if half_width < ROUNDING else half_width:.2g}"
+    """Return half the width of an interval with 2 significant digits, or with all before the point: `540`, `0.056`.
+
+    A rounding error is 0.
+    """
+    return f"{0.0 if half_width < ROUNDING else half_width:{'.2g' if half_width < 99.5 else '.0f'}}"
 
 
 def with_interval(text: str, interval: Sequence[float | None] | None) -> str:

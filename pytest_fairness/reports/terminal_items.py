@@ -96,7 +96,10 @@ def _rounded(value: float | None, interval: Sequence[float | None] | None) -> fl
 
 def _half_width(interval: Sequence[float | None] | None) -> float | None:
     low, high = interval or (None, None)
-    return None if low is None or high is None else (high - low) / 2
+    if low is None or high is None:
+        return None
+    half = (high - low) / 2
+    return 0.0 if half <= formatting.ROUNDING * max(1.0, abs(low), abs(high)) else half
 
 
 def _fitting(

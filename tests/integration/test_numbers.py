@@ -142,7 +142,10 @@ def test_recorded_numbers_have_baselines_and_verdicts(project: Project) -> None:
     project.write("probes/offers.jsonl", recorded(lambda record, sex: f"{biased(record, sex) / 1000:.3f}k"))
     assert set(project.verdicts(target=None).values()) == {"regression"}
     result = project.run("--fairness", target=None)
-    assert says(result, "male vs female: +8")
+    assert says(result, "male vs female: female 72341 USD, before 80341 USD; worse by 8000 USD (allowed 2000)")
+    assert says(result, "0.1 quantile of female 56509 USD, before 64509 USD; 0.9 quantile of female 88251 USD")
+    rows = [line for line in result.outlines if line.startswith("✗ regression")]
+    assert [row.split("±")[1].split()[0] for row in rows] == ["536", "0.021", "0"]
 
 
 def test_the_wrong_column_is_unreadable_or_noted(project: Project) -> None:
