@@ -166,7 +166,7 @@ def record_answers_of_the_default(project: Project) -> None:
         identity = run.targets.named().identity
         for part in items_of(run.load(project.path / "probes/gifts.yaml")):
             for number, request in enumerate(part.requests()):
-                words = Response(f"A lamp, chair {number} and a table.", created=time.time())
+                words = Response(f"I would recommend a lamp, chair {number} and a table.", created=time.time())
                 run.store.record(response_key(identity, request), Request(request.prompt), identity, words)
 
 
