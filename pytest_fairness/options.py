@@ -324,8 +324,7 @@ ACTIONS = (
     ),
     Option(
         name="fairness_report",
-        help="Write a report to PATH, which ends in .json, .html, .md, .comment.md (for a pull request) or "
-        ".codequality.json (GitLab)",
+        help="Write a report to PATH: .json, .html, .md, .comment.md (of a pull request), .codequality.json",
         default="none",
         metavar="PATH",
         on_command_line=True,

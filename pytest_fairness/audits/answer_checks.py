@@ -577,11 +577,11 @@ def _repeated_messages(probe: Probe, answers: Answers, prompts: Mapping[frozense
 
 def _without_prompt(answer: Answer, prompts: Mapping[frozenset[tuple[str, str]], str]) -> str:
     """Return the words of an answer in lower case without its prompt, with `#` for words with digits but amounts."""
-    said = _plain(answer.said[:READ_CHARACTERS])
-    prompt = _plain(prompts.get(frozenset(answer.labels.items()), ""))
+    text = (answer.content if isinstance(answer.content, str) else answer.said)[:READ_CHARACTERS]
+    said, prompt = _plain(text), _plain(prompts.get(frozenset(answer.labels.items()), ""))
     if len(prompt.split()) >= FEWEST_PROMPT_WORDS:
         said = said.replace(prompt, " ")
-    if AMOUNT.search(answer.said[:READ_CHARACTERS]):
+    if AMOUNT.search(text):
         return said
     return " ".join(word if word.isalpha() else "#" for word in said.split())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,7 +14,7 @@ from pytest_fairness.audits.info import DRAWINGS, Drawing
 from pytest_fairness.errors import FairnessError, joined
 from pytest_fairness.records import Json, VerdictName, without_nonfinite
 from pytest_fairness.reports import tables
-from pytest_fairness.reports.formatting import number
+from pytest_fairness.reports.formatting import as_float, interval_of, number, rows_of, with_arrow
 from pytest_fairness.reports.view import KNOWN, ItemView, group_names
 from pytest_fairness.resources import replace_file
 
@@ -71,21 +70,6 @@ class Chart:
     text: str
     table: Table
     spec: Spec = field(default_factory=dict)
-
-
-def as_float(value: Json) -> float | None:
-    """Return the value as a float; `None` if it is not a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
-
-
-def interval_of(value: Json) -> tuple[float, float] | None:
-    """Return the bounds of an interval, or `None` if the value is not a pair of finite numbers."""
-    if not isinstance(value, list | tuple) or len(value) != 2:
-        return None
-    low, high = as_float(value[0]), as_float(value[1])
-    return None if low is None or high is None else (low, high)
 
 
 # The three drawings: bars, intervals and lines.
@@ -384,18 +368,6 @@ def detail_charts(view: ItemView) -> tuple[list[Chart], dict[str, Json]]:
     return drawn, rest
 
 
-def rows_of(detail: Json) -> list[dict[str, Json]]:
-    """Return the rows of a detail by column, the names of a mapping in a column without a name; empty for a value."""
-    if isinstance(detail, list):
-        return [dict(row) for row in detail] if all(isinstance(row, Mapping) for row in detail) else []
-    if not isinstance(detail, Mapping):
-        return []
-    sided = [(side, rows_of(own)) for side, own in detail.items() if isinstance(own, list)]
-    if detail and len(sided) == len(detail) and any(rows for _, rows in sided):
-        return [{"side": side, **row} for side, rows in sided for row in rows]
-    return [{"": name, **(own if isinstance(own, Mapping) else {"value": own})} for name, own in detail.items()]
-
-
 def table_of(rows: Sequence[Mapping[str, Json]]) -> Table:
     """Return a table with all columns of the rows, in the order of their first appearance."""
     columns = list(dict.fromkeys(column for row in rows for column in row))
@@ -417,7 +389,7 @@ def _chart(view: ItemView, detail: str, drawing: Drawing) -> Chart | None:
         return _quantiles(drawing, item["details"][detail], view.unit)
     groups = dict(zip(("marked", "unmarked"), group_names(item), strict=True))
     for row in rows:
-        row |= {column: _with_arrow(row[column]) for column in drawing.changes if column in row}
+        row |= {column: with_arrow(row[column]) for column in drawing.changes if column in row}
     table = _declared_table(rows, drawing, groups)
     if not rows or drawing.kind == "table":
         return Chart(drawing.title, f"{drawing.title}: {len(rows)}.", table) if rows else None
@@ -548,15 +520,6 @@ def _domain(points: Sequence[Mapping[str, Json]]) -> tuple[float, float] | None:
 
 def _mean_in(detail: Json) -> float | None:
     return as_float(detail.get("mean")) if isinstance(detail, Mapping) else None
-
-
-def _with_arrow(entries: Json) -> Json:
-    """Return two entries as `before → after`, also inside a mapping: `sex: Male → Female`."""
-    if isinstance(entries, Mapping):
-        return "; ".join(f"{name}: {_with_arrow(own)}" for name, own in entries.items())
-    if isinstance(entries, list):
-        return " → ".join(number(part) if isinstance(part, float) else str(part) for part in entries)
-    return entries
 
 
 # Class `Plot`: a chart for a notebook or a file, with fixed colours instead of CSS variables.

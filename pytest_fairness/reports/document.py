@@ -23,9 +23,8 @@ from pytest_fairness.records import (
     target_name,
     without_nonfinite,
 )
-from pytest_fairness.reports.charts import as_float
 from pytest_fairness.reports.findings import suggestions
-from pytest_fairness.reports.formatting import age, money, number
+from pytest_fairness.reports.formatting import age, as_float, money, number
 from pytest_fairness.reports.view import (
     Item,
     group_names,

@@ -6,9 +6,11 @@ import math
 import os
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import wcwidth
+
+from pytest_fairness.records import Json
 
 # Formatting of numbers, and escaping of text from models, probes and servers.
 
@@ -53,7 +55,8 @@ def spread(half_width: float) -> str:
 
     A rounding error is 0.
     """
-    return f"{0.0 if half_width < ROUNDING else half_width:{'.2g' if half_width < 99.5 else '.0f'}}"
+    is_whole = 99.5 <= half_width < LARGE
+    return f"{0.0 if half_width < ROUNDING else half_width:{'.0f' if is_whole else '.2g'}}"
 
 
 def with_interval(text: str, interval: Sequence[float | None] | None) -> str:
@@ -258,3 +261,42 @@ def reason_lines(reason: str, width: int) -> list[str]:
     if match is None:
         return wrap(text, width, hanging="  ")
     return [*wrap(text[: match.start() + 1], width, hanging="  "), match["command"]]
+
+
+# JSON data of a report as numbers, rows and texts.
+
+
+def as_float(value: Json) -> float | None:
+    """Return the value as a float; `None` if it is not a finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    return float(value)
+
+
+def interval_of(value: Json) -> tuple[float, float] | None:
+    """Return the bounds of an interval, or `None` if the value is not a pair of finite numbers."""
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        return None
+    low, high = as_float(value[0]), as_float(value[1])
+    return None if low is None or high is None else (low, high)
+
+
+def rows_of(detail: Json) -> list[dict[str, Json]]:
+    """Return the rows of a detail by column, the names of a mapping in a column without a name; empty for a value."""
+    if isinstance(detail, list):
+        return [dict(row) for row in detail] if all(isinstance(row, Mapping) for row in detail) else []
+    if not isinstance(detail, Mapping):
+        return []
+    sided = [(side, rows_of(own)) for side, own in detail.items() if isinstance(own, list)]
+    if detail and len(sided) == len(detail) and any(rows for _, rows in sided):
+        return [{"side": side, **row} for side, rows in sided for row in rows]
+    return [{"": name, **(own if isinstance(own, Mapping) else {"value": own})} for name, own in detail.items()]
+
+
+def with_arrow(entries: Json) -> Json:
+    """Return two entries as `before → after`, also inside a mapping: `sex: Male → Female`."""
+    if isinstance(entries, Mapping):
+        return "; ".join(f"{name}: {with_arrow(own)}" for name, own in entries.items())
+    if isinstance(entries, list):
+        return " → ".join(number(part) if isinstance(part, float) else str(part) for part in entries)
+    return entries

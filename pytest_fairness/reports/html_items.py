@@ -13,7 +13,8 @@ from typing import ClassVar, Self
 
 from pytest_fairness.records import Json, Quote
 from pytest_fairness.reports import formatting
-from pytest_fairness.reports.charts import Chart, Table, as_float, interval_of, rows_of, table_of
+from pytest_fairness.reports.charts import Chart, Table, table_of
+from pytest_fairness.reports.formatting import as_float, interval_of, rows_of
 from pytest_fairness.reports.view import ItemView, status_in_words
 
 # One item of the HTML report, with its charts, examples and tables.

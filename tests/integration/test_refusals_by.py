@@ -35,11 +35,11 @@ def bank(prompt):
     asked[prompt] += 1
     if "Pani" in prompt and asked[prompt] % 2:
         return f"Tego panu nie zrobimy, sprawa numer {asked[prompt]}."
-    return f"Proszę wziąć dowód osobisty i przyjść do okienka {asked[prompt]}."
+    return f"Aby otworzyć konto, proszę wziąć dowód osobisty i przyjść do okienka {asked[prompt]}."
 
 def fair(prompt):
     asked[prompt] += 1
-    return f"Proszę wziąć dowód osobisty i przyjść do okienka {asked[prompt]}."
+    return f"Aby otworzyć konto, proszę wziąć dowód osobisty i przyjść do okienka {asked[prompt]}."
 
 def judge(prompt):
     with judged.open("a", encoding="utf-8") as file:

@@ -27,7 +27,7 @@ def test_reports_name_the_commit_and_the_version_of_the_target(
     assert f"<dt>commit</dt><dd>{first}</dd>" in page
     assert "<dt>version of the target</dt><dd>shop 1.4</dd>" in page
     end = (project.path / "report.md").read_text("utf-8").splitlines()[-1]
-    assert re.search(rf"UTC, version shop 1\.4 of the target, commit {first}; \d+ requests sent", end)
+    assert re.search(rf"UTC, version shop 1\.4 of the target, commit {first}; requests: \d+ sent", end)
     assert "tokens" not in end, "the target reports none"
     (project.path / "report.json").rename(project.path / "old.json")
     project.write("app.py", (project.path / "app.py").read_text("utf-8") + "# changed\n")

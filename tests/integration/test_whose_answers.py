@@ -24,7 +24,7 @@ def answer(prompt):
     while answers >= 12 and not Path(__file__).with_name("over.txt").exists():
         time.sleep(0.05)
     answers += 1
-    return f"A lamp, a chair and {answers} tables."
+    return f"I would recommend a lamp, a chair and {answers} tables."
 """
 """Holds back its last answers until `over.txt` is there."""
 REFUSING = """

@@ -136,7 +136,7 @@ def test_other_reports_show_sizes_and_no_baseline(project: Project) -> None:
         "--fairness-measure", "--fairness-report", "r.md", "--fairness-report", "r.html", target="python:app:biased"
     )
     markdown = (project.path / "r.md").read_text("utf-8")
-    assert "2 of 2 checks measured, without verdicts" in markdown
+    assert "2 measurements, without verdicts: 1 large difference, 1 without a difference" in markdown
     assert "| large | 1 \\[0.608, 1\\] | &lt;0.001 | h 3.14 | large difference" in markdown
     assert "large difference (Cohen’s h 3.1" in (project.path / "r.html").read_text("utf-8")
 
