@@ -41,7 +41,7 @@ class LoadedModel:
 
     def __init__(self, name: str, weights: Weights, device: str | None) -> None:
         self._name = name
-        # As in `targets/local.py`: OpenMP threads that wait by spinning are slow on shared cores.
+        # OpenMP threads that wait by spinning are slow on shared cores.
         if "OMP_WAIT_POLICY" not in os.environ:
             os.environ.setdefault("GOMP_SPINCOUNT", "0")
         with _quiet():
