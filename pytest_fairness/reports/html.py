@@ -311,7 +311,7 @@ def _size(items: Iterable[ItemView]) -> str:
     times = [
         item["change"]["value"] / item["tolerance"]
         for item in (view.item for view in items)
-        if item["verdict"] == VerdictName.REGRESSION and item["change"] and item["tolerance"]
+        if item["verdict"] == VerdictName.REGRESSION and (item["change"] or {}).get("value") and item["tolerance"]
     ]
     return f"Up to {number(max(times))} times what is allowed" if times else ""
 

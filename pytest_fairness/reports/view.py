@@ -161,7 +161,7 @@ class ItemView:
     @property
     def only_changed_sides(self) -> bool:
         """Return whether a regression is one only because its gap changed sides, which its size does not show."""
-        return bool(self.changed_sides) and self.item["change"]["value"] <= (self.item["tolerance"] or 0.0)
+        return bool(self.changed_sides) and (self.item["change"]["value"] or 0.0) <= (self.item["tolerance"] or 0.0)
 
     def worse_by(self, *, value: float | None = None) -> str:
         """Return the change for a column in which a positive number is worse; empty without a comparison.
@@ -319,7 +319,9 @@ class ItemView:
     def is_tolerated_worsening(self) -> bool:
         """Return whether the item passed although it is significantly worse than its baseline."""
         change = self.item["change"] or {}
-        return bool(self.item["verdict"] == VerdictName.PASS and change.get("significant") and change["value"] > 0)
+        return bool(
+            self.item["verdict"] == VerdictName.PASS and change.get("significant") and (change["value"] or 0.0) > 0
+        )
 
     @property
     def needs_headline(self) -> bool:
@@ -401,8 +403,10 @@ def with_unit(value: float | None, unit: str) -> str:
     return f"{number(value)} {text}".rstrip()
 
 
-def worse_by(change: float, unit: str = "") -> str:
-    """Return a change in words: `worse by 0.04 bits`, `better by 0.1` or `unchanged`."""
+def worse_by(change: float | None, unit: str = "") -> str:
+    """Return a change in words: `worse by 0.04 bits`, `better by 0.1` or `unchanged`; `change unknown` for `None`."""
+    if change is None:
+        return "change unknown"
     size = with_unit(abs(change), unit)
     return "unchanged" if number(change) == "0" else f"{'worse' if change > 0 else 'better'} by {size}"
 

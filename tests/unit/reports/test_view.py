@@ -37,6 +37,14 @@ def test_a_regression_names_groups_change_tolerance_and_the_first_contributors()
     assert line(found) == "Black vs White: worse by 0.0434 bits (allowed 0.02)"
 
 
+@pytest.mark.parametrize("verdict", [VerdictName.REGRESSION, VerdictName.PASS, VerdictName.INCONCLUSIVE])
+@pytest.mark.parametrize("change", [float("inf"), float("-inf")])
+def test_a_change_that_is_no_finite_number_is_unknown(verdict: VerdictName, change: float) -> None:
+    found = result(verdict, comparison=Comparison(change, None, None, 0.001))
+    assert "change unknown" in line(found, significant=True)
+    assert terminal.summary(report(found), width=80)
+
+
 def test_an_item_over_its_limit_names_the_value() -> None:
     assert line(result(VerdictName.OVER_LIMIT, limit=0.05)) == "Black vs White: 0.0612 bits (limit 0.05)"
 
