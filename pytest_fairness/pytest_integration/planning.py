@@ -157,7 +157,7 @@ def _definition(node: pytest.Item | pytest.Collector) -> FixtureDef[Any] | None:
 
 
 class AuditSession:
-    """What the items and fixtures of one process share: the run, and the targets that they have asked.
+    """The run and the targets that the items and fixtures of one process share.
 
     Attributes:
         config: pytest's configuration.

@@ -239,7 +239,7 @@ class Finding(JsonRecord):
 
 @dataclass(frozen=True, slots=True)
 class Explanation(JsonRecord):
-    """What is said of an item's value and of its change, made once from its measurement and comparison.
+    """Words and numbers about an item's value and its change, made once from its measurement and comparison.
 
     Attributes:
         phrase: the value in words, with the numbers that it is made of: `gap 0.2 (selected: 40.0% of Black, …)`.

@@ -355,7 +355,7 @@ class ItemModels:
 # The methods import the modules of tables and charts only when needed, because most pytest runs need neither.
 
 
-class ItemView(ABC):
+class InspectedItem(ABC):
     """Base class of measured items, with the tables and plots that notebooks show.
 
     Attributes:
@@ -433,7 +433,7 @@ class ItemView(ABC):
         return found
 
 
-def table_of(views: Sequence[ItemView], started: str | None = None) -> DataTable:
+def table_of(views: Sequence[InspectedItem], started: str | None = None) -> DataTable:
     """Return the table of measurements of these items; only items with an error have a verdict."""
     rows = [
         row
@@ -451,7 +451,7 @@ def table_of(views: Sequence[ItemView], started: str | None = None) -> DataTable
     return DataTable(empty.columns, rows, empty.paper_columns)
 
 
-def _document_item(view: ItemView) -> dict[str, Json]:
+def _document_item(view: InspectedItem) -> dict[str, Json]:
     """Return an item as in a report document; only an item with an error has a verdict."""
     item, found = view.item, view._measurement_or_error()
     error = found if isinstance(found, FairnessError) else None

@@ -41,7 +41,7 @@ from pytest_fairness.records import (
 )
 from pytest_fairness.resources import Recent
 from pytest_fairness.run.engines import Engines, Targets, embedded, judged, scored, scores_by_text, votes_on
-from pytest_fairness.run.items import KEPT_BY_PROMPT, RECENT, ItemView, ProbeItem, refusal_scorer
+from pytest_fairness.run.items import KEPT_BY_PROMPT, RECENT, InspectedItem, ProbeItem, refusal_scorer
 from pytest_fairness.targets.base import Target
 
 # Measurer of items; a measurement that the store holds from an earlier run is not computed again.
@@ -299,7 +299,7 @@ _encode = json.JSONEncoder(sort_keys=True).encode
 
 
 @dataclass(frozen=True, repr=False)
-class ItemMeasurement(ItemView):
+class ItemMeasurement(InspectedItem):
     """Measurement of one item, with its answers and the name of the target that gave them.
 
     A notebook shows the value and a chart. `to_pandas()` returns all numbers, `words()` returns a table of all words in

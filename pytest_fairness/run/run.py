@@ -28,7 +28,7 @@ from pytest_fairness.reports.tables import DataTable, word_table
 from pytest_fairness.resources import Closing, Recent
 from pytest_fairness.run import variants
 from pytest_fairness.run.engines import Engines, Targets
-from pytest_fairness.run.items import RECENT, ItemView, ProbeItem, items_of, table_of
+from pytest_fairness.run.items import RECENT, InspectedItem, ProbeItem, items_of, table_of
 from pytest_fairness.run.measuring import (
     ItemMeasurement,
     Measurer,
@@ -190,7 +190,7 @@ class Run(Closing):
 
 
 @dataclass(frozen=True, repr=False)
-class Audited(ItemView):
+class Audited(InspectedItem):
     """Result of `audit` for one item: a measurement, or the error that prevented the measurement.
 
     Attributes:
