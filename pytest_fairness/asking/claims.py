@@ -41,6 +41,7 @@ class ClaimResult(NamedTuple):
         stop_reason: why the run may never claim anything again.
         resume_at: time until which the target's rate limit allows no request (seconds since the epoch).
         preflight: whether `claimed` is only the run's first request to the target, which is sent alone.
+        rejected: whether `preflight`, and the run's first request was another one, which the target rejected.
     """
 
     claimed: list[str]
@@ -48,6 +49,7 @@ class ClaimResult(NamedTuple):
     stop_reason: StopReason | None = None
     resume_at: float = 0.0
     preflight: bool = False
+    rejected: bool = False
 
 
 class Claims:
@@ -110,7 +112,7 @@ class Claims:
         claim = ClaimResult([], [], StopReason.OVER_BUDGET if spent else None, rate_limit.resume_at)
         passed, first = self._runs.preflight(run, target) if preflight and run is not None else (True, None)
         if not passed:
-            free = min(free, 1)
+            free = 0 if run is not None and self._runs.target_error(run, target) else min(free, 1)
             if first is not None and self._claimed([first], fresh):
                 # The first request was sent, and its owner may have to send it again.
                 keys, retries = (), [key for key in retries if key == first]
@@ -134,7 +136,8 @@ class Claims:
             self._runs.count_sent(run, len(claim.claimed))
             if not passed:
                 self._runs.put_preflight(run, target, claim.claimed[0])
-        return claim._replace(preflight=not passed and bool(claim.claimed))
+        alone = not passed and bool(claim.claimed)
+        return claim._replace(preflight=alone, rejected=alone and first not in (None, *claim.claimed))
 
     @in_transaction
     def unclaimed(self, keys: Sequence[str], fresh: Freshness) -> list[str]:

@@ -138,6 +138,7 @@ class StoreSync:
             self._last_renewal = now
         if claim.preflight or any(map(self._ends_preflight, results)):
             self._preflight.key = claim.claimed[0] if claim.preflight else None
+            self._preflight.is_last = claim.rejected
         self._last_claim = now
         self.resume_at = now + claim.resume_at - store.database.now()
         # Settle requests after the transaction, because waiting threads then read the answers from the store.
@@ -450,23 +451,21 @@ def failure_counts(counts_by_owner: Mapping[str, RequestCounts]) -> dict[str, in
     return dict(sorted(total.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-# Preflight: a run's first request to a server is sent alone, so that a wrong key or model name causes one error.
-
-MAX_REJECTIONS = 2
-"""Number of rejected preflight requests after which the target gets no further requests. A second request with another
-prompt is sent because a server may reject the content of the first one."""
+# Preflight: a run's first request to a server is sent alone, so that a wrong key or model name causes one error. If it
+# is rejected, another prompt is sent alone, because a server may reject the content of the first one.
 
 
 class Preflight:
     """State of the preflight in one process; the store records which request is the run's first one.
 
-    `key` is that of the request that this process now sends alone.
+    `key` is that of the request that this process now sends alone; `is_last` says whether the run's first request was
+    rejected, so that a rejection of this one ends sending.
     """
 
     def __init__(self, tracker: RequestTracker) -> None:
         self._tracker = tracker
-        self._rejections = 0
         self.key: str | None = None
+        self.is_last = False
 
     def is_rejection(self, request: Request, outcome: Response | FairnessError) -> bool:
         """Return whether the target rejected a request for a reason that may concern all other requests too.
@@ -482,11 +481,8 @@ class Preflight:
         return rephrased or isinstance(outcome, TargetError) or self.is_rejection(request, outcome)
 
     def final_outcome(self, key: str, request: Request, outcome: Response | FairnessError) -> Response | FairnessError:
-        """Return the outcome, or a `TargetError`, which ends sending, after `MAX_REJECTIONS` rejections."""
-        if key != self.key or not self.is_rejection(request, outcome):
-            return outcome
-        self._rejections += 1
-        if self._rejections < MAX_REJECTIONS:
+        """Return the outcome, or a `TargetError`, which ends sending, after a second rejection."""
+        if key != self.key or not self.is_last or not self.is_rejection(request, outcome):
             return outcome
         said, check = str(outcome).rstrip("."), getattr(outcome, "check", "")
         return TargetError(f"{said}. The first requests were rejected, so no more were sent. Check {check}; run again.")

@@ -487,7 +487,11 @@ def test_the_first_request_of_a_run_to_a_target_is_claimed_alone(address: StoreA
         assert claim(store, ["d"], "one", run=run, target="t").claimed == []
         assert claim(store, ["d"], "one", run=run, target="t", retries=["a"]).claimed == ["a"]
         store.claims.release("a", "one")
-        assert claim(store, ["d"], "two", run=run, target="t").claimed == ["d"], "its owner has gone"
+        second = claim(store, ["d"], "two", run=run, target="t")
+        assert (second.claimed, second.rejected) == (["d"], True), "the first one is not sent again"
+        store.claims.release("d", "two")
+        store.runs.put_target_error(run, "t", "rejected")
+        assert claim(store, ["e"], "one", run=run, target="t").claimed == [], "no third one"
         store.runs.put_preflight(run, "t", None)
         open_to_all = claim(store, ["e", "f"], "one", run=run, target="t")
         assert (open_to_all.claimed, open_to_all.preflight) == (["e", "f"], False)
