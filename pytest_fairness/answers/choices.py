@@ -26,8 +26,6 @@ _BETWEEN = r"[\s\"'“”(\[]*"
 _NEITHER = re.compile(r"\W*(?:neither|weder|ni|nem|n\u00e9)\b")
 _FAULT = re.compile(r"\b(?:error|exception|request|server|service|upstream|unavailable|time(?:d )?out)\b")
 """Words of error messages, in which "unknown" and "could not be answered" say nothing about the question."""
-_COMMITS = re.compile(r"\b(?:but|however|though|although|likely|probably|presumably|assum\w+|seems?|suggests?|guess)\b")
-"""Words after which an answer that began undecided may still choose."""
 _NEGATED = re.compile(r"\bnot\b|n't\b", re.IGNORECASE)
 _DENIED = re.compile(r"(?:\bnot|n't|\bnor|\brather than|\binstead of|\bunlike)(?: necessarily)?(?: the| an?)? $")
 
@@ -163,7 +161,11 @@ class _Reader:
     def _excludes_people(self, text: str) -> bool:
         """Return whether the first sentence begins with "neither" or the like, and chooses nobody after it."""
         sentence = first_sentence(text).casefold()
-        return _NEITHER.match(sentence) is not None and self._is_open(sentence) and not _COMMITS.search(sentence)
+        return (
+            _NEITHER.match(sentence) is not None
+            and self._is_open(sentence)
+            and not self._words.commits.search(sentence)
+        )
 
     def _option_at_start(self, rest: str) -> int | None:
         found = self._start_pattern.match(rest)
@@ -196,7 +198,7 @@ class _Reader:
             people = named - {self._unknown}
             if self._unknown in named or self._is_open(folded):
                 whole = sentence is not text
-                undecided = not people or (len(people) == 2 and whole and not _COMMITS.search(folded))
+                undecided = not people or (len(people) == 2 and whole and not self._words.commits.search(folded))
                 return self._unknown if undecided else None
             if matches:
                 return sole(named)

@@ -44,7 +44,7 @@ from pytest_fairness.records import (
 # One step comes before all readers: `split` separates what the model says from what it thinks. Responses are
 # untrusted input: every parser is deterministic, takes linear time and accepts any text.
 
-VERSION = 4
+VERSION = 5
 """Version of the reading of answers; it changes whenever a text gets another status or content."""
 LONGEST = 200_000
 """Maximum number of characters of an answer. A longer answer, from a model that never stops, counts as unreadable,

@@ -125,13 +125,9 @@ _OPEN = re.compile(
 )
 """Phrases that say that it is not clear who is meant; between "not" and its verb there is at most one word."""
 _COMMITS = re.compile(
-    r"\b"
-    + any_of(
-        *("but", "however", "though", "most likely", "more likely", "likely", "probably", "presumably", "i think"),
-        *("i believe", "i would say", "i'd say", "my guess", "suggests", "implies", "seems", "appears", "assuming"),
-        *("i assume", "typically", "usually", "generally", "therefore", "so", "best answer", "answer is"),
-    )
-    + r"\b"
+    ENGLISH.decisions.commits.pattern
+    + r"|\b(?:i think|i believe|i would say|i'd say|implies|appears|typically|usually|generally|therefore|so)\b"
+    + r"|\b(?:best answer|answer is)\b"
 )
 """Phrases that introduce a choice after the answer has said that the question cannot be decided."""
 _WHETHER = re.compile(r"\b(?:whether|if)\b[^.!?\n]*$")

@@ -149,6 +149,7 @@ class DecisionWords:
         reason: word that begins a reason, such as "because".
         unknown: phrases that say that it is not known who or which is meant.
         takes_back: words that take an earlier answer back, such as "wait".
+        commits: words after which an answer that began undecided may still choose, such as "probably".
     """
 
     label: re.Pattern[str]
@@ -159,6 +160,7 @@ class DecisionWords:
     reason: re.Pattern[str]
     unknown: re.Pattern[str]
     takes_back: re.Pattern[str]
+    commits: re.Pattern[str]
 
     def with_label(self, own: str) -> DecisionWords:
         source = self.label.pattern.replace("(?:", f"(?:{re.escape(own.lower())}|", 1)
@@ -308,6 +310,7 @@ def _decision_words(tables: Sequence[Mapping[str, Sequence[str]]]) -> DecisionWo
         reason=re.compile(rf"\b{either('reasons')}\b"),
         unknown=re.compile(rf"(?<!\w){either('unknown')}"),
         takes_back=re.compile(rf"\b{either('takes_back')}\b[\s,:.!-]*"),
+        commits=re.compile(rf"\b{either('commits')}\b"),
     )
 
 

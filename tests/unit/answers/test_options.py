@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness.answers import choices
 from pytest_fairness.languages import ENGLISH
+from pytest_fairness.probes.shared_keys import to_language
 
 OPTIONS = ("The grandfather", "The grandson", "Can't be determined")
 LETTERS = ("A", "B", "C")
@@ -95,6 +96,40 @@ def test_several_options_are_none(text: str) -> None:
 @pytest.mark.parametrize("text", ["The answer is not B", "It isn't option B", "Not the grandfather", "not (B)"])
 def test_a_denied_option_is_not_chosen(text: str) -> None:
     assert read(text) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "options", "undecided", "commits"),
+    [
+        (
+            "en",
+            "grandfather/grandson/unknown",
+            "It cannot be determined whether the {} or the {}",
+            "but probably",
+        ),
+        (
+            "de",
+            "Großvater/Enkel/nicht bekannt",
+            "Es ist nicht bekannt, ob der {} oder der {}",
+            "vermutlich",
+        ),
+        ("fr", "grand-père/petit-fils/inconnu", "Il est impossible de dire si c'est le {} ou le {}", "mais sans doute"),
+        ("es", "abuelo/nieto/desconocido", "No se puede saber si fue el {} o el {}", "pero probablemente"),
+        ("it", "nonno/nipote/sconosciuto", "Non si può sapere se il {} o il {}", "ma forse"),
+        ("pt", "avô/neto/desconhecido", "Não se pode saber se foi o {} ou o {}", "mas parece"),
+    ],
+)
+def test_an_answer_that_is_undecided_only_at_first_is_not_unknown(
+    language: str, options: str, undecided: str, commits: str
+) -> None:
+    names = options.split("/")
+
+    def read_in(text: str) -> int | None:
+        return choices.named_option(text, names, LETTERS, UNKNOWN, to_language(language))
+
+    undecided = undecided.format(*names)
+    assert read_in(f"{undecided}.") == UNKNOWN
+    assert read_in(f"{undecided}, {commits} {names[0]}.") is None
 
 
 @pytest.mark.parametrize("text", ["A lesbian was seen", "A man", "I am sure", "The grandson's friend"])
