@@ -21,6 +21,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from multiprocessing import get_context
@@ -69,14 +70,15 @@ def measured(part: ProbeItem, run: Sequence[Answer]) -> ItemMeasurement:
     )
 
 
-def judged(part: ProbeItem, current: Sequence[Answer], baseline: Sequence[Answer]) -> Row:
-    """Return what becomes of an item: its value with interval, its change with interval, and its verdicts.
+def judged(found: ItemMeasurement | None, over: float | None, baseline: Sequence[Answer]) -> Row:
+    """Return what becomes of a measured item: its value and its change with their intervals, and its verdicts.
 
-    `over` is the loss of the largest limit with which the value is `over-limit`; `None` without such a limit.
+    `over` is the result of `over_limit_until`.
     """
+    if found is None:
+        return {"verdict": VerdictName.NOT_MEASURABLE.value}
     try:
-        found = measured(part, current)
-        change = part.audit.compare(part, current, baseline)
+        change = found.item.audit.compare(found.item, found.answers, baseline)
     except NotMeasurable:
         return {"verdict": VerdictName.NOT_MEASURABLE.value}
     measurement = found.measurement
@@ -84,11 +86,13 @@ def judged(part: ProbeItem, current: Sequence[Answer], baseline: Sequence[Answer
     return {
         "verdict": verdict.name.value,
         "value": measurement.value,
+        "p_value": measurement.p_value,
         "interval": measurement.interval,
         "change": change.value,
         "change_interval": change.interval,
         "change_error": change.standard_error,
-        "over": over_limit_until(found),
+        "change_p_value": change.p_value,
+        "over": over,
         "groups": change.pair and [*change.pair.groups],
         "either_side": bool(change.details.get("either_side")),
     }
@@ -140,7 +144,13 @@ def repeat(scenario: Scenario, seeds: Iterable[int], audits: Sequence[str] = ())
                 which: scenario.prepared(part, [answer for answer in run if part.uses(answer.labels)])
                 for which, run in runs.items()
             }
+            current: dict[float, tuple[ItemMeasurement, float | None]] = {}
+            for change in (0, effect):
+                with suppress(NotMeasurable):
+                    measurement = measured(part, own[1, change])
+                    current[change] = measurement, over_limit_until(measurement)
             for state, after, before in zip(STATES, (0, effect, effect), (0, effect, 0), strict=True):
+                found, over = current.get(after, (None, None))
                 row = rows.setdefault(
                     (part.id, state),
                     {
@@ -156,7 +166,7 @@ def repeat(scenario: Scenario, seeds: Iterable[int], audits: Sequence[str] = ())
                         "results": {},
                     },
                 )
-                row["results"][seed] = judged(part, own[1, after], own[0, before])
+                row["results"][seed] = judged(found, over, own[0, before])
     return list(rows.values())
 
 

@@ -600,6 +600,7 @@ def _echo(answer: Answer, prompts: Mapping[frozenset[tuple[str, str]], str]) -> 
     return "the prompt"
 
 
+@lru_cache(maxsize=MOST_TEXTS)
 def _plain(text: str) -> str:
     return " ".join(re.findall(r"\w+", text.casefold()))
 
