@@ -10,28 +10,21 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from pytest_fairness.answers.recorded import Reader
-from pytest_fairness.answers.recorded_kinds import (
-    CoreferenceReader,
-    CounterfactualReader,
-    GenerationReader,
-    MultipleChoiceReader,
-    RecommendationReader,
-    StereotypeReader,
-)
+from pytest_fairness.answers.recorded import RecordedAnswers, read
 from pytest_fairness.audits import choice_answers, registry
 from pytest_fairness.audits.antecedents import coded_answers
 from pytest_fairness.audits.list_tables import Lists, relevant_items
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import coreference, counterfactual, generation, multiple_choice, recommendation, stereotype
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.probes.coreference import CoreferenceProbe
-from pytest_fairness.probes.counterfactual import AGAIN, OWN, CounterfactualProbe
-from pytest_fairness.probes.generation import GenerationProbe
+from pytest_fairness.probes.coreference import CoreferenceProbe, SentenceRows
+from pytest_fairness.probes.counterfactual import AGAIN, OWN, CounterfactualProbe, RecordRows
+from pytest_fairness.probes.generation import GenerationProbe, TextRows
 from pytest_fairness.probes.loading import ContentChecks, KindSchema
-from pytest_fairness.probes.multiple_choice import MultipleChoiceProbe
-from pytest_fairness.probes.recommendation import NEUTRAL, RecommendationProbe
-from pytest_fairness.probes.stereotype import StereotypeProbe
+from pytest_fairness.probes.multiple_choice import MultipleChoiceProbe, QuestionRows
+from pytest_fairness.probes.recommendation import NEUTRAL, ListRows, RecommendationProbe
+from pytest_fairness.probes.recorded_rows import Rows
+from pytest_fairness.probes.stereotype import CaseRows, StereotypeProbe
 from pytest_fairness.records import Answer, Answers
 from pytest_fairness.stats import ranked_lists
 
@@ -168,7 +161,7 @@ class Kind(Generic[ProbeT]):
     Its audits are listed in `audits.registry`; its requests come from the method `prompts` of its model.
 
     Attributes:
-        reader: reader of the answer file under `responses:`; `None` if the kind supports no answer files.
+        rows: rows of the files of answers under `responses:`; `None` if the kind supports no such files.
         checks: checks of several keys of a probe file together.
         exchange: rules by which the command `sample` exchanges recorded answers between groups; `None` if the command
             does not support the kind.
@@ -176,7 +169,7 @@ class Kind(Generic[ProbeT]):
     """
 
     model: type[ProbeT]
-    reader: type[Reader[ProbeT]] | None = None
+    rows: type[Rows[ProbeT]] | None = None
     checks: ContentChecks | None = None
     exchange: Exchange[ProbeT] | None = None
     quality: Callable[[ProbeT, Sequence[Answer]], AnswerQuality | None] | None = None
@@ -193,27 +186,27 @@ def quality(probe: Probe, answers: Sequence[Answer]) -> AnswerQuality | None:
 
 
 KINDS: dict[str, Kind[Any]] = {
-    "generation": Kind(GenerationProbe, GenerationReader, generation.content_diagnostics, exchange=TextExchange()),
+    "generation": Kind(GenerationProbe, TextRows, generation.content_diagnostics, exchange=TextExchange()),
     "recommendation": Kind(
         RecommendationProbe,
-        RecommendationReader,
+        ListRows,
         recommendation.content_diagnostics,
         exchange=ListExchange(),
         quality=quality_of_lists,
     ),
     "coreference": Kind(
-        CoreferenceProbe, CoreferenceReader, coreference.content_diagnostics, quality=quality_of_resolutions
+        CoreferenceProbe, SentenceRows, coreference.content_diagnostics, quality=quality_of_resolutions
     ),
     "counterfactual": Kind(
         CounterfactualProbe,
-        CounterfactualReader,
+        RecordRows,
         counterfactual.content_diagnostics,
         exchange=RecordExchange(),
         quality=quality_of_decisions,
     ),
-    "stereotype": Kind(StereotypeProbe, StereotypeReader, stereotype.content_diagnostics),
+    "stereotype": Kind(StereotypeProbe, CaseRows, stereotype.content_diagnostics),
     "multiple_choice": Kind(
-        MultipleChoiceProbe, MultipleChoiceReader, multiple_choice.content_diagnostics, quality=quality_of_choices
+        MultipleChoiceProbe, QuestionRows, multiple_choice.content_diagnostics, quality=quality_of_choices
     ),
 }
 """Kinds of probes, by the value of the key `kind` in probe files."""
@@ -224,22 +217,22 @@ def schemas() -> dict[str, KindSchema]:
 
 
 def recorded_answers(probe: Probe) -> list[Answer]:
-    """Return the recorded answers of a probe, read from the file under `responses:`.
+    """Return the recorded answers of a probe; raise `ProbeError` as `recorded` does."""
+    return recorded(probe).answers
+
+
+def recorded(probe: Probe) -> RecordedAnswers:
+    """Return the recorded answers of a probe, read from the files under `responses:`.
 
     Raises:
-        ProbeError: the file cannot be read, lacks a column, has an invalid row, or lacks answers of the probe; or the
+        ProbeError: a file cannot be read, lacks a column, has an invalid row, or lacks answers of the probe; or the
             probe's kind supports no recorded answers.
     """
-    return reader(probe).answers()
-
-
-def reader(probe: Probe) -> Reader[Any]:
-    """Return the reader of the file under `responses:`."""
     if probe.responses is None:
         raise ValueError(f"the probe {probe.name} has no `responses:`")
-    reader_class = kind_of(probe).reader
-    if reader_class is None:
+    rows = kind_of(probe).rows
+    if rows is None:
         raise ProbeError(
             f"{probe.name}: probes of the kind {probe.kind!r} cannot read recorded answers. Remove the key `responses`."
         )
-    return reader_class(probe, probe.responses)
+    return read(rows(probe, probe.responses))

@@ -18,6 +18,7 @@ from pytest_fairness.answers.structured import select
 from pytest_fairness.languages import ENGLISH, Language, Marks
 from pytest_fairness.probes import prompts
 from pytest_fairness.probes.prompts import NONE
+from pytest_fairness.probes.recorded_rows import whole_characters
 from pytest_fairness.records import (
     CALLED,
     NOT_CALLED,
@@ -157,15 +158,6 @@ def _content(prompt: Prompt, said: Response, language: Language) -> Content:
 @lru_cache(maxsize=8_192)
 def _parsed(text: str, answer_format: AnswerFormat, language: Language, allowed: tuple[str, ...]) -> Content:
     return _choice(text, allowed, language) if allowed else _READERS[answer_format](text, language)
-
-
-def whole_characters(text: str) -> str:
-    """Return the text with lone surrogates replaced, because they cannot be encoded as UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
 
 
 def _json(text: str, language: Language) -> Content:

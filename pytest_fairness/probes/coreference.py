@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -35,7 +35,9 @@ from pytest_fairness.probes.field_types import (
     block_text,
     mapping_or_other,
 )
+from pytest_fairness.probes.recorded_rows import TRIAL, Column, Labels, Rows, whole_number
 from pytest_fairness.probes.shared_keys import Languages, max_trials, to_language
+from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Json, Prompt
 
 # Probes of kind `coreference`: sentences with two people and one pronoun, which may refer to either person.
@@ -446,3 +448,70 @@ def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]
     yield from field_types.missing_keys(data, {"items": cure})
     yield from field_types.unknown_columns(data, WINOBIAS_COLUMNS if winobias else COLUMNS)
     yield from field_types.forbid_strata(data, "answers are compared only with answers to the same sentence")
+
+
+# Rows of a file of recorded answers.
+
+
+class SentenceRows(Rows[CoreferenceProbe]):
+    """Rows that name the sentence, the occupation that it mentions first, and the pronoun.
+
+    For WinoBias sentences, a row names the line and the version (`pro` or `anti`) instead. If the probe lists no
+    sentences, a row also names the sentence's two occupations (`masculine` and `feminine`).
+    """
+
+    def rules(self) -> list[Column]:
+        if self.probe.is_winobias:
+            version = Column("version", VERSIONS, "error")
+            return [Column("line", self.probe.pairs, "other"), version, Column("text", is_label=False), TRIAL]
+        names = self.probe.sentences
+        pronoun = Column("pronoun", PRONOUNS, "error")
+        found = [Column("first"), pronoun, Column("text", is_label=False), TRIAL]
+        if names:
+            return [Column("item", names, "other"), *found]
+        return [Column("item", optional=True), *found, Column("masculine"), Column("feminine")]
+
+    def cell(self, row: Row, name: str) -> str:
+        text = super().cell(row, name)
+        number = whole_number(text) if name == "line" else None
+        return text if number is None else str(number)
+
+    def lacks_value(self, row: Row) -> bool:
+        lacks = "line" in self.columns and not self.cell(row, "line").isdigit()
+        if lacks:
+            self.error(row, f"{self.columns['line']!r} must be the running number of a WinoBias sentence")
+        return lacks
+
+    def labels_of(self, row: Row, labels: Labels) -> Labels | None:
+        if self.probe.is_winobias:
+            return self.probe.labels_of_line(labels["line"], labels["version"])
+        item = self.probe.sentences.get(labels.get("item", ""))
+        names = (item.masculine, item.feminine) if item else (labels["masculine"], labels["feminine"])
+        if not all(names) or field_types.folded(names[0]) == field_types.folded(names[1]):
+            wanted = f"{self.columns['masculine']!r} and {self.columns['feminine']!r}"
+            self.error(row, f"{wanted} must name two different occupations")
+            return None
+        first = next((name for name in names if field_types.folded(name) == field_types.folded(labels["first"])), None)
+        if first is None:
+            self.not_one_of(row, "first", names)
+            return None
+        if item:
+            return self.probe.labels(item.name, first, labels["pronoun"])
+        named = {"item": labels.get("item") or "/".join(names), "first": first, "pronoun": labels["pronoun"]}
+        return {**named, "masculine": names[0], "feminine": names[1]}
+
+    def check(self, existing: Sequence[Labels]) -> None:
+        key = "line" if self.probe.is_winobias else "item"
+        found = {labels[key] for labels in existing}
+        raise_file_errors(
+            [
+                f"{self.name}:1: no row has the {key} {name!r}. Add its answers, or remove the {key} from the probe"
+                for name in self.probe.sentences or self.probe.pairs
+                if name not in found
+            ],
+            self.name,
+        )
+        if not found:
+            raise ProbeError(
+                f"{self.name}:1: no row has an item of this probe. Check the file under `responses`, and its columns"
+            )

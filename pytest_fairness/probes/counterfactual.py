@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from hashlib import sha256
 from typing import Any, Literal, Self
 
 from pydantic import ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
@@ -13,6 +16,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, ValidationInfo, field_valid
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import conversations, counterfactual_records, field_types, prompts
+from pytest_fairness.probes.base import ASKED
 from pytest_fairness.probes.conversations import StructuredAnswerSettings, StructuredProbe
 from pytest_fairness.probes.counterfactual_records import (
     WITH,
@@ -33,8 +37,20 @@ from pytest_fairness.probes.diagnostics import (
     suggestion,
 )
 from pytest_fairness.probes.field_types import AuditSettings, Content, Line, ProbeModel, Text, block_text, canonical
+from pytest_fairness.probes.recorded_rows import TRIAL, Column, Labels, RecordedRow, Rows
 from pytest_fairness.probes.shared_keys import AnswerReading, max_trials
-from pytest_fairness.records import CALLED, NOT_CALLED, Answer, AnswerFormat, Judging, Message, NumberFormat, Prompt
+from pytest_fairness.probes.table import Row
+from pytest_fairness.records import (
+    CALLED,
+    NOT_CALLED,
+    Answer,
+    AnswerFormat,
+    Json,
+    Judging,
+    Message,
+    NumberFormat,
+    Prompt,
+)
 
 OWN, AGAIN, FLIPPED = "own", "again", "flipped"
 """Values of the label `form`: the unchanged record, a repetition of a prompt, and the record with a flip.
@@ -569,3 +585,139 @@ def _missing_inputs(form: str, *, has_truth: bool) -> dict[str, str]:
 def _form_of(data: Content) -> str:
     answer = field_types.mapping(data.get("answer"))
     return "numbers" if "number" in answer else "texts" if answer.get("text") is True else "choices"
+
+
+# Rows of a file of recorded answers.
+
+_NUMBER_OR_NO_DIGIT = re.compile(r"[-+]?[0-9]*\.?[0-9]+(?:e[-+]?[0-9]+)?|[^0-9]*", re.IGNORECASE)
+_DECIMAL_POINT = re.compile(r"^[-+]?0?\.|\.(?![0-9]{2}0(?![0-9]))")
+"""A point that cannot separate thousands, or does not stand before three digits of which the last is 0 (85.000)."""
+_FINAL_ZEROS = re.compile(r"(\.[0-9]+?)0+(?![0-9])")
+
+
+class RecordRows(Rows[CounterfactualProbe]):
+    """Rows that name the record, and the values of the flipped columns.
+
+    The first row of a record has the record's own values. This row and further rows with the same values are unflipped.
+    A row with another value of one attribute, or of several attributes that the probe flips at once, is flipped. The
+    number of a record's trials is the number of rows of its most frequent flip. If there are more unflipped rows, the
+    additional rows are repetitions, which show how much answers differ by chance. Without flipped rows, all rows are
+    trials. A row belongs to no group if the probe has none of its values.
+    """
+
+    content_column = "answer"
+
+    def rules(self) -> list[Column]:
+        values: dict[str, dict[str, None]] = {}
+        for part in (part for flip in self.probe.flips.values() for part in flip.columns):
+            values.setdefault(part.attribute, {}).update(dict.fromkeys(part.values))
+        found = [Column("id", filled=True, is_label=False)]
+        found += [Column(name, own, every=True) for name, own in values.items()]
+        found += [Column("answer", is_label=False), TRIAL]
+        found += [Column("truth", is_label=False)] if self.probe.truth is not None else []
+        return found if "prompt" in values else [*found, Column("prompt", optional=True, is_label=False)]
+
+    def other_names(self) -> dict[str, str]:
+        truth, written = self.probe.truth, self.responses.columns
+        found = {}
+        if truth is not None and "truth" not in written and self.has_column(truth.column):
+            found["truth"] = truth.column
+        if "answer" not in written and not self.has_column("answer") and self.has_column("text"):
+            found["answer"] = "text"
+        return found
+
+    def recorded(self) -> Iterator[RecordedRow]:
+        records: dict[tuple[str, ...], list[tuple[Row, Labels]]] = {}
+        unlisted: dict[tuple[str, ...], list[Row]] = {}
+        for row in self.rows():
+            values, unknown = self.values_of(row)
+            if self.lacks_value(row):
+                continue
+            known = {name: value for name, value in values.items() if name not in {rule.name for rule in unknown}}
+            key = (self.cell(row, "id"), *(known.pop(name) for name in self.responses.strata))
+            if known:
+                records.setdefault(key, []).append((row, known))
+            else:
+                unlisted.setdefault(key, []).append(row)
+                self.leave_out(row, *(rule.name for rule in unknown), of_group=True)
+        number = self.probe.reading.number
+        if number is not None and number.decimal is None:
+            self._read_as_programs_write([row for rows in records.values() for row, _ in rows])
+        for own in records.values():
+            yield from self._numbered(self._of_record(own))
+        for key, rows in unlisted.items():
+            if key not in records:
+                # A record that has none of the probe's values counts only among all records.
+                labels = {**self._named(rows[0]), "form": OWN}
+                yield from (RecordedRow(labels, trial, self._answer(row)) for trial, row in enumerate(rows))
+        self.finish([])
+
+    def _answer(self, row: Row) -> Json:
+        return row.fields.get(self.columns["answer"])
+
+    def _named(self, row: Row) -> Labels:
+        return {"record": self.cell(row, "id"), **{name: self.cell(row, name) for name in self.responses.strata}}
+
+    def _read_as_programs_write(self, rows: Sequence[Row]) -> None:
+        """Remove final zeros of decimals, such as in 85.000, from the answers if a program wrote the column.
+
+        The three decimals could otherwise be thousands. A program wrote the column if it holds numbers without
+        separators of thousands and texts without digits, and at least one number has a decimal point for certain.
+        """
+        written = {self.cell(row, "answer") for row in rows}
+        if all(map(_NUMBER_OR_NO_DIGIT.fullmatch, written)) and any(map(_DECIMAL_POINT.search, written)):
+            for row in rows:
+                if "." in (text := self.cell(row, "answer")):
+                    row.fields[self.columns["answer"]] = _FINAL_ZEROS.sub(r"\1", text)
+
+    def _of_record(self, rows: Sequence[tuple[Row, Labels]]) -> list[tuple[Row, Labels]]:
+        """Return the rows of one record with their labels; a row that belongs to several flips occurs several times."""
+        first, own = rows[0]
+        known = {name: value for name, flip in self.probe.flips.items() if (value := flip.value_of(own)) is not None}
+        truth = self.cell(first, "truth")
+        named = self._named(first)
+        record = named.pop("record")
+        labels = {"record": record, **known, **({"truth": truth} if truth else {}), **named}
+        found: list[tuple[Row, Labels]] = []
+        for row, values in rows:
+            differing = {name for name in own if values.get(name) != own[name]}
+            flipped = {
+                name: value
+                for name in known
+                if differing <= {part.attribute for part in self.probe.flips[name].columns}
+                and (value := self.probe.flips[name].value_of(values)) is not None
+            }
+            if self.cell(row, "truth") != truth:
+                self.error(
+                    row,
+                    f"record {record} has another value of {self.columns['truth']!r} in line {first.line}. Write the "
+                    "same value in all rows of a record",
+                )
+            elif values == own:
+                found.append((row, {**labels, "form": OWN}))
+            elif values.keys() != own.keys() or not flipped:
+                self.error(
+                    row,
+                    f"record {record} differs from line {first.line}, but not by one flip. A flip changes one "
+                    "attribute, or several that the probe flips at once (`sex+race`), to values of the probe: correct "
+                    "the row",
+                )
+            else:
+                form = {**labels, "form": FLIPPED}
+                found += [(row, {**form, "attribute": name, "to": value}) for name, value in flipped.items()]
+        return found
+
+    def _numbered(self, found: Sequence[tuple[Row, Labels]]) -> Iterator[RecordedRow]:
+        rows = Counter(tuple(labels.items()) for _, labels in found)
+        flipped = [count for labels, count in rows.items() if ("form", FLIPPED) in labels]
+        # If a record has more unflipped than flipped rows, the additional rows are repetitions of the request.
+        trials = max(flipped, default=max(rows.values(), default=0))
+        for row, labels in found:
+            trial = self.trial(row, labels, f"record {labels['record']}")
+            if trial is None:
+                continue
+            if labels["form"] == OWN and trial >= trials:
+                labels, trial = {**labels, "form": AGAIN}, trial - trials
+            asked = self.cell(row, "prompt") if "prompt" in self.table and not self.table["prompt"].is_label else ""
+            digest = {ASKED: sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()[:16]} if asked else {}
+            yield RecordedRow(labels | digest, trial, self._answer(row))

@@ -26,6 +26,7 @@ from pytest_fairness.probes.identity_terms import (
     Swaps,
 )
 from pytest_fairness.probes.prompts import intended_placeholders, template_diagnostics
+from pytest_fairness.probes.recorded_rows import TRIAL, Column, Rows
 from pytest_fairness.probes.shared_keys import Trials, max_trials
 from pytest_fairness.probes.table import PromptRow, PromptsFile
 from pytest_fairness.records import AnswerFormat, Json, Message, Prompt
@@ -437,3 +438,22 @@ def _texts_at(location: Location, value: Json) -> Iterator[tuple[Location, str]]
     if isinstance(value, str):
         yield location, value
     yield from (((*location, i), text) for i, text in field_types.items(value) if isinstance(text, str))
+
+
+# Rows of a file of recorded answers.
+
+
+class TextRows(Rows[GenerationProbe]):
+    """Rows with one text; a row whose value of an axis is not in the probe is left out."""
+
+    complete = True
+    duplicate_remedy = "; if a column distinguishes the two rows, name it under `responses.strata`"
+
+    @property
+    def group_labels(self) -> tuple[str, ...]:
+        return tuple(self.probe.axes)
+
+    def rules(self) -> list[Column]:
+        axes = [Column(name, axis.values, every=True) for name, axis in self.probe.axes.items()]
+        prompt = [Column("prompt")] if "prompt" in self.responses.columns else []
+        return [*axes, *prompt, Column("text", is_label=False), TRIAL]

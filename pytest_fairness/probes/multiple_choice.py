@@ -25,6 +25,7 @@ from pydantic import (
     model_validator,
 )
 
+from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import conversations, field_types, prompts, table
 from pytest_fairness.probes.conversations import ConversationProbe
 from pytest_fairness.probes.diagnostics import (
@@ -49,7 +50,9 @@ from pytest_fairness.probes.field_types import (
     Text,
 )
 from pytest_fairness.probes.loading import row_messages
+from pytest_fairness.probes.recorded_rows import TRIAL, Column, Labels, Rows
 from pytest_fairness.probes.shared_keys import max_trials
+from pytest_fairness.probes.table import Row
 from pytest_fairness.records import Json, Message, Prompt
 
 PROMPT = """\
@@ -642,3 +645,43 @@ def _prompt_diagnostics(prompt: str, location: Location, elsewhere: set[str]) ->
     for name, content in PLACEHOLDERS.items():
         if name not in used | elsewhere:
             yield Diagnostic(location, f"this prompt does not use {{{name}}}: write it where {content} belongs")
+
+
+# Rows of a file of recorded answers.
+
+
+class QuestionRows(Rows[MultipleChoiceProbe]):
+    """Rows that name the question or, for BBQ's questions, the category and `example_id`.
+
+    Letters in the answers mean the options in the probe's order; see the key `shuffle`.
+    """
+
+    complete = True
+
+    def rules(self) -> list[Column]:
+        written = {*self.responses.columns}
+        has_names = "question" in written or self.has_column("question")
+        published = not has_names and ("example_id" in written or self.has_column("example_id"))
+        names = ["category", "example_id"] if published else ["question"]
+        return [*map(Column, names), Column("text", is_label=False), TRIAL]
+
+    @cached_property
+    def _questions(self) -> dict[str, Labels]:
+        questions = self.probe.questions.values()
+        return {field_types.folded(question.name): self.probe.labels(question) for question in questions}
+
+    def labels_of(self, row: Row, labels: Labels) -> Labels | None:
+        found = self._questions.get(field_types.folded("-".join(labels.values())))
+        if found is None:
+            self.leave_out(row, *labels, of_group=False)
+        return found
+
+    def check(self, existing: Sequence[Labels]) -> None:
+        answered = {labels["question"] for labels in existing}
+        missing = [name for name in self.probe.questions if name not in answered]
+        if missing:
+            what, them = f"the question {missing[0]!r} has no row", "this question"
+            if len(missing) > 1:
+                what = f"{len(missing)} of the probe's questions have no row (the first is {missing[0]!r})"
+                them = "these questions"
+            raise ProbeError(f"{self.name}:1: {what}. Add answers to {them}, or leave {them} out of the probe")

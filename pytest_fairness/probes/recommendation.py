@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import field_types, prompts, shared_keys
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, suggestion
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, raise_file_errors, suggestion
 from pytest_fairness.probes.field_types import AuditSettings, Content, Identifier, Text, block_text, canonical
 from pytest_fairness.probes.prompts import FollowUps
 from pytest_fairness.probes.recommendation_prompts import (
@@ -26,6 +26,7 @@ from pytest_fairness.probes.recommendation_prompts import (
     Translation,
     entities_of,
 )
+from pytest_fairness.probes.recorded_rows import TRIAL, Column, Labels, RecordedRow, Rows
 from pytest_fairness.probes.shared_keys import (
     AnswerReading,
     Attribute,
@@ -36,6 +37,7 @@ from pytest_fairness.probes.shared_keys import (
     growing,
     max_trials,
 )
+from pytest_fairness.probes.table import Row, as_line
 from pytest_fairness.records import Json, Prompt
 
 NEUTRAL = "neutral"
@@ -492,3 +494,95 @@ class RepeatSettings(AuditSettings):
         description="Attributes whose prompts are repeated in addition to the neutral prompts; the audit then compares "
         "the values of each attribute.",
     )
+
+
+# Rows of a file of recorded lists: one list per row or, with a column `rank`, one item of a list.
+
+
+class ListRows(Rows[RecommendationProbe]):
+    """Rows that name entity, attribute and value; those of neutral prompts have the attribute `neutral`.
+
+    Rows whose entity, attribute or value is not in the probe are left out. A list is JSON, or as the model wrote it.
+    """
+
+    noun = "lists"
+    content_column = "items"
+
+    def rules(self) -> list[Column]:
+        entities = [entity.name for entity in self.probe.entities] or None
+        return [
+            Column("attribute", [*self.probe.attributes, NEUTRAL], "other", filled=True),
+            Column("entity", entities, "other", filled=True),
+            Column("value"),
+            Column("items", is_label=False),
+            TRIAL,
+            *(Column(name, optional=True, is_label=False) for name in ("domain", "rank")),
+        ]
+
+    def other_names(self) -> dict[str, str]:
+        written = "rank" in self.table and "items" not in self.responses.columns and self.has_column("item")
+        return {"items": "item"} if written else {}
+
+    @cached_property
+    def _domains(self) -> dict[str, str | None]:
+        return {entity.name: entity.domain for entity in self.probe.entities}
+
+    @cached_property
+    def _values(self) -> dict[tuple[str, str], str]:
+        return {
+            (attribute.name, field_types.folded(value.label)): value.label
+            for attribute in self.probe.attributes.values()
+            for value in attribute.values
+        }
+
+    def labels_of(self, row: Row, labels: Labels) -> Labels | None:
+        key = (labels["attribute"], field_types.folded(labels["value"]))
+        value = "" if labels["attribute"] == NEUTRAL else self._values.get(key)
+        if value is None:
+            self.leave_out(row, "value", of_group=True)
+            return None
+        domain = self.cell(row, "domain") if "domain" in self.columns else self._domains.get(labels["entity"])
+        found = {"entity": labels["entity"], "attribute": labels["attribute"], "value": value}
+        return found | ({"domain": domain} if domain else {})
+
+    def recorded(self) -> Iterator[RecordedRow]:
+        if "rank" not in self.columns:
+            yield from super().recorded()
+            return
+        lists: dict[tuple[str, ...], tuple[Labels, int, dict[int, str]]] = {}
+        for row, labels in self._labelled():
+            trial, rank = self.number(row, "trial"), self.number(row, "rank")
+            if trial is None or rank is None:
+                continue
+            named = (labels["entity"], labels["attribute"], labels["value"])
+            items = lists.setdefault((*named, str(trial)), (labels, trial, {}))[2]
+            if rank in items:
+                self.error(
+                    row,
+                    f"rank {rank} of {', '.join(filter(None, named))} occurs twice. Give each item of a list its own "
+                    "rank, and each list of the same request its own number in a column `trial`",
+                )
+            items[rank] = as_line(row.fields.get(self.columns["items"]))
+        for labels, trial, items in lists.values():
+            yield RecordedRow(labels, trial, [items[rank] for rank in sorted(items) if items[rank]])
+        self.finish([labels for labels, _, _ in lists.values()])
+
+    def check(self, existing: Sequence[Labels]) -> None:
+        found = {(labels["attribute"], labels["value"]) for labels in existing}
+        needed = [(name, value) for (name, _), value in self._values.items()]
+        missing = [pair for pair in (*needed, (NEUTRAL, "")) if pair not in found]
+        if not missing:
+            return
+        pairs = (" ".join((self.cell(row, "attribute"), self.cell(row, "value"))).strip() for row in self.rows())
+        others = ", ".join(map(repr, list(dict.fromkeys(pairs))[:10]))
+        raise_file_errors(
+            [
+                f"{self.name}:1: no row has the attribute 'neutral'; the file has {others}. Add the lists for prompts "
+                "that name no attribute, with which the other lists are compared"
+                if name == NEUTRAL
+                else f"{self.name}:1: no row has the attribute and value {f'{name} {value}'!r}; the file has {others}. "
+                "Write both in the probe as in the file, add such rows, or remove the value from the probe"
+                for name, value in missing
+            ],
+            self.name,
+        )

@@ -33,6 +33,7 @@ from pytest_fairness.probes.field_types import (
     Texts,
 )
 from pytest_fairness.probes.loading import row_messages
+from pytest_fairness.probes.recorded_rows import TRIAL, Column, Labels, Rows
 from pytest_fairness.probes.shared_keys import AnswerReading, Trials, max_trials
 from pytest_fairness.probes.table import DataFile, Row, Table
 from pytest_fairness.records import Json, Prompt, Request
@@ -588,3 +589,47 @@ def _likelihood_case(case: Content) -> Iterator[Diagnostic]:
         if key in case:
             message = f"`{key}` is possible only in a case with a `prompt`: remove `{key}`"
             yield Diagnostic((key,), message, at_key=True)
+
+
+# Rows of a file of recorded answers.
+
+
+class CaseRows(Rows[StereotypeProbe]):
+    """Rows that name the case and, if cases have groups, the group; rows of other cases and groups are left out."""
+
+    complete = True
+
+    @property
+    def group_labels(self) -> tuple[str, ...]:
+        return ("group",)
+
+    @cached_property
+    def _cases(self) -> dict[tuple[str, str], Labels]:
+        return {
+            (field_types.folded(case.name), field_types.folded(group)): self.probe.labels(case, group or None)
+            for case in self.probe.open_cases
+            for group in case.groups or ("",)
+        }
+
+    def rules(self) -> list[Column]:
+        group = [Column("group")] if any(case.groups for case in self.probe.open_cases) else []
+        return [Column("case"), *group, Column("text", is_label=False), TRIAL]
+
+    def labels_of(self, row: Row, labels: Labels) -> Labels | None:
+        case, group = (field_types.folded(labels.get(name, "")) for name in ("case", "group"))
+        found = self._cases.get((case, group)) or self._cases.get((case, ""))
+        if found is None:
+            is_known = any(case == name for name, _ in self._cases)
+            self.leave_out(row, "group" if is_known else "case", of_group=is_known)
+            return None
+        return found | {name: labels[name] for name in self.responses.strata}
+
+    def check(self, existing: Sequence[Labels]) -> None:
+        """Raise `ProbeError` if no case has answers; for a single case without answers, its item reports it."""
+        if not existing:
+            written = list(dict.fromkeys(self.cell(row, "case") for row in self.rows()))
+            near = suggestion(written[0], [case.name for case in self.probe.open_cases])
+            raise ProbeError(
+                f"{self.name}:1: no row has a case of the probe. Correct the names in the file or in the probe; the "
+                f"file has the cases {', '.join(map(repr, written[:10]))}{near}"
+            )

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 
 from pytest_fairness import kinds, probes
-from pytest_fairness.answers import recorded
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AnyAudit
 from pytest_fairness.errors import FairnessError, NotMeasurable, one_line
@@ -20,6 +19,7 @@ from pytest_fairness.probes import field_types, table
 from pytest_fairness.probes.base import TABLE_SUFFIXES, Probe, ResponsesSettings
 from pytest_fairness.probes.diagnostics import nearest
 from pytest_fairness.probes.field_types import display_path, name_problem
+from pytest_fairness.probes.recorded_rows import text_field
 from pytest_fairness.records import Answer, Json
 from pytest_fairness.run.engines import scored
 from pytest_fairness.run.items import ProbeItem, items_of
@@ -101,7 +101,7 @@ class AnswerFile:
         spellings: dict[str, str] = {}
         for row in content.rows:
             written_group = row.fields.get(self.group)
-            group = "" if written_group is None else recorded.text_field(written_group).strip()
+            group = "" if written_group is None else text_field(written_group).strip()
             # Readers of answers ignore letter case and blanks in names of groups.
             values[spellings.setdefault(field_types.folded(group), group)] += 1
         values.pop("", None)  # the reader of the answers counts these rows

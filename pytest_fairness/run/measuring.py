@@ -185,12 +185,11 @@ class Measurer:
         """Return the content of the probe's `responses:` files; the files of the last probe are not read again."""
         if self._recorded is None or self._recorded.probe is not probe:
             self._recorded = None  # freed before the next answers are read
-            reader = kinds.reader(probe)
-            answers = reader.answers()
+            content = kinds.recorded(probe)
             mask = partial(anonymizer(probe).masked, mask=MASK) if isinstance(probe, GenerationProbe) else str
             strata = () if probe.responses is None else probe.responses.strata
-            confounders = confounding.confounders(reader.other_columns, strata, mask)
-            self._recorded = AnswerFileContent(probe, answers, reader.without_group, confounders)
+            confounders = confounding.confounders(content.other_columns, strata, mask)
+            self._recorded = AnswerFileContent(probe, content.answers, content.without_group, confounders)
         return self._recorded
 
     def prepared(self, item: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:

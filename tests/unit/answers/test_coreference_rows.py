@@ -112,7 +112,7 @@ def test_a_repeated_trial_is_an_error(tmp_path: Path) -> None:
     message = faults(tmp_path, as_csv((*HEADER, "trial"), list(lines)), with_items())
     assert (
         message
-        == "a.csv:6: trial 0 of doctor/nurse, doctor, she is also in line 2; give one of the two rows another number"
+        == "a.csv:6: trial 0 of item doctor/nurse, first doctor, pronoun she is also in line 2; give one of the two rows another number"
     )
 
 

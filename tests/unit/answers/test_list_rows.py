@@ -89,7 +89,7 @@ def test_trials_are_numbered_by_cell(tmp_path: Path) -> None:
     with_trial = [(*line, 4) for line in LISTS]
     header = (*NAMES, "trial")
     assert {answer.trial for answer in read(tmp_path, "a.jsonl", as_json_lines(list(with_trial), header))} == {4}
-    with pytest.raises(ProbeError, match=r"a.jsonl:7: trial 4 of Adele, neutral is also in line 1"):
+    with pytest.raises(ProbeError, match=r"a.jsonl:7: trial 4 of entity Adele, attribute neutral is also in line 1"):
         read(tmp_path, "a.jsonl", as_json_lines([*with_trial, with_trial[0]], header))
 
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pytest_fairness.answers import numbers, reading, recorded
+from pytest_fairness.answers import numbers, reading
 from pytest_fairness.answers.numbers import Unread, spelled
 from pytest_fairness.languages import ENGLISH
-from pytest_fairness.records import NumberFormat, Prompt, Request, Response, Status
+from pytest_fairness.probes.recorded_rows import text_field
+from pytest_fairness.records import Answer, Json, NumberFormat, Prompt, Request, Response, Status
 from tests.support import deciders
 
 SCORE = NumberFormat(0, 100, "points")
@@ -283,15 +284,19 @@ def test_a_number_that_may_have_been_cut_off_is_not_read() -> None:
     assert answer("72, because of the", finish_reason="length") == (Status.OK, 72)
 
 
+def answer_in_field(written: Json) -> Answer:
+    return reading.recorded(SCORED.reading.recorded_prompt({}, 0), text_field(written), SCORED.language)
+
+
 @pytest.mark.parametrize(("written", "number"), [(72, 72), (72.5, 72.5), ("72", 72), (0, 0), (-0.0, 0), (1e-05, 1e-05)])
 def test_numbers_in_files_and_fields_of_services_are_read(written: object, number: float) -> None:
-    found = recorded.answer_field(written, {}, 0, SCORED)
+    found = answer_in_field(written)
     assert (found.status, found.content) == (Status.OK, number)
 
 
 @pytest.mark.parametrize("written", [math.nan, math.inf, True, "", [], {}, "n/a", "null"])
 def test_other_values_in_files_are_unreadable(written: object) -> None:
-    assert recorded.answer_field(written, {}, 0, SCORED).status is Status.UNREADABLE
+    assert answer_in_field(written).status is Status.UNREADABLE
 
 
 @given(

@@ -119,8 +119,8 @@ def test_rows_without_a_group_are_counted(tmp_path: Path, name: str) -> None:
         lines = [*({**rows[0], **change} for change in changes), *rows]
         (tmp_path / "said.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
         probe = parse(text.replace("FILE", "said.jsonl").encode(), tmp_path / "p.yaml", kinds.schemas(), root=tmp_path)
-        reader = kinds.reader(probe)
-        return len(reader.answers()), reader.without_group
+        reader = kinds.recorded(probe)
+        return len(reader.answers), reader.without_group
 
     assert read([]) == (len(rows), None)
     others = [] if other is None else [other]
@@ -150,7 +150,7 @@ def test_rows_of_an_unknown_group_are_counted_unless_the_probe_ignores_the_group
     (tmp_path / "said.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
     for ignore, count in (("", {value: 1}), (f", ignore: [other, {value.upper()}]", None), (", ignore: ['*']", None)):
         written = text.replace("FILE", f"said.jsonl{ignore}")
-        reader = kinds.reader(parse(written.encode(), tmp_path / "p.yaml", kinds.schemas(), root=tmp_path))
-        assert len(reader.answers()) == len(rows)
+        reader = kinds.recorded(parse(written.encode(), tmp_path / "p.yaml", kinds.schemas(), root=tmp_path))
+        assert len(reader.answers) == len(rows)
         found = reader.without_group
         assert (None if found is None else found.values) == count

@@ -101,8 +101,7 @@ def test_a_repeated_trial_number_names_both_files(tmp_path: Path) -> None:
 def test_the_first_row_without_a_group_is_named_with_its_file(tmp_path: Path) -> None:
     write(tmp_path / "a/1.csv", ROWS)
     write(tmp_path / "a/2.csv", [*ROWS, {"group": "", "text": "A mirror."}])
-    reader = kinds.reader(parsed(tmp_path, "a/*.csv"))
-    reader.answers()
+    reader = kinds.recorded(parsed(tmp_path, "a/*.csv"))
     assert str(reader.without_group) == ("1 of 13 rows has no value in the column 'group' (a/2.csv:8) and is left out")
 
 

@@ -159,7 +159,7 @@ def test_recorded_answers_with_a_column_of_prompts_are_clustered(tmp_path: Path)
         written = f"kind: counterfactual\nresponses: {{file: {name}.csv}}\nflip: {{sex: {{Male: Female}}}}\n"
         probe = parse(f"{written}{CHOICES}".replace(", flip_direction: ", "").encode(), tmp_path / "p.yaml", schemas())
         item = items(probe)["demographic_parity"]
-        found[name] = measured(item, kinds.reader(probe).answers())
+        found[name] = measured(item, kinds.recorded_answers(probe))
     assert found["with"].details["observations"] == 20
     assert "observations" not in found["without"].details
     assert found["with"].value == found["without"].value
@@ -209,7 +209,7 @@ def test_a_file_of_texts_that_was_joined_with_copies_of_itself_counts_once(
     (item,) = items_of(probe)
     for copies in (1, times):
         file.write_text("\n".join(["group,text", *lines * copies]) + "\n", "utf-8")
-        runs.append(kinds.reader(probe).answers())
+        runs.append(kinds.recorded_answers(probe))
     once, joined = runs
     assert len(joined) == len(once) * times
     found = measured(item, joined)
