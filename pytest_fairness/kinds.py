@@ -13,7 +13,7 @@ import numpy as np
 from pytest_fairness.answers.recorded import RecordedAnswers, read
 from pytest_fairness.audits import choice_answers, registry
 from pytest_fairness.audits.antecedents import coded_answers
-from pytest_fairness.audits.list_tables import Lists, relevant_items
+from pytest_fairness.audits.lists import Lists, relevant_items
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import coreference, counterfactual, generation, multiple_choice, recommendation, stereotype
 from pytest_fairness.probes.base import Probe

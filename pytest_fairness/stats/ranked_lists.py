@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -179,8 +179,7 @@ def _distinct(lists: Ints) -> NDArray[np.int64]:
 # Quality of ranked lists whose relevant items are known, and variation among repeated lists.
 
 
-@dataclass(frozen=True)
-class Quality:
+class Quality(NamedTuple):
     """Precision, recall and NDCG at k of each list, shape (lists,), 0..1; NaN if no item is relevant."""
 
     precision: Floats

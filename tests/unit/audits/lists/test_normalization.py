@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.audits.list_tables import Lists, Merge, normalized, prepared
+from pytest_fairness.audits.lists import Lists, Merge, normalized, prepared
 from pytest_fairness.records import Status
 from tests.support.listeners import answer, probe
 
@@ -92,7 +92,7 @@ def test_similar_titles_are_merged_into_the_more_frequent_one() -> None:
 
 
 def test_lists_prepared_in_parts_are_equal_to_lists_prepared_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_fairness.audits.list_tables.ENTITIES_AT_ONCE", 2)
+    monkeypatch.setattr("pytest_fairness.audits.lists.ENTITIES_AT_ONCE", 2)
     answers = [
         answer(
             {"entity": entity, "attribute": "neutral", "value": "", "domain": entity[0]}, trial, ["Song 1", "Sogn 1"]

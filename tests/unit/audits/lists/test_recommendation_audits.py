@@ -564,5 +564,5 @@ def test_numbers_do_not_depend_on_the_number_of_entities_in_memory(
     ]
     settings = {"repeats": 2, "attributes": ("religion",)} if name == "uncertainty" else {}
     whole = measure(name, [*answers, *reworded], subject, of, **settings)
-    monkeypatch.setattr("pytest_fairness.audits.list_tables.ENTITIES_AT_ONCE", 7)
+    monkeypatch.setattr("pytest_fairness.audits.lists.ENTITIES_AT_ONCE", 7)
     assert measure(name, [*answers, *reworded], subject, of, **settings).to_json() == whole.to_json()
