@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from jsonschema import Draft7Validator
@@ -11,6 +12,7 @@ from jsonschema import Draft7Validator
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.records import Json, Measurement, VerdictName
 from pytest_fairness.reports import files
+from pytest_fairness.reports.document import Kind
 from tests.support.results import report, result
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "report.schema.json").read_text("utf-8"))
@@ -41,6 +43,10 @@ def test_reading_a_written_report_returns_the_document(results: list[Json], tmp_
     document = report(*results)
     files.write(document, tmp_path / "report.json", {})
     assert files.read(tmp_path / "report.json") == document
+
+
+def test_the_schema_has_every_kind_of_note() -> None:
+    assert {*get_args(Kind)} == {*SCHEMA["properties"]["notes"]["items"]["properties"]["kind"]["enum"]}
 
 
 def test_the_schema_has_every_verdict() -> None:
