@@ -281,8 +281,7 @@ def comparison_markdown(comparison: RunComparison) -> str:
 
 def comparison_html(comparison: RunComparison) -> str:
     from pytest_fairness.reports.charts import Table
-    from pytest_fairness.reports.html import render
-    from pytest_fairness.reports.html_items import clean
+    from pytest_fairness.reports.html import clean, render
 
     rows = [[clean(cell) for cell in _cells(item)] for item in comparison.changed_items]
     facts = [[name, *(clean(_fact(value)) for value in values)] for name, *values in comparison.facts]

@@ -1,245 +1,165 @@
-"""HTML report: one self-contained file, which needs no network access; its view model, headline and templates."""
+"""HTML report: one self-contained file, which needs no network access; its pages are the templates of this folder."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from datetime import timedelta
+from difflib import SequenceMatcher
+from functools import cache, partial
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, ClassVar
+from itertools import count, groupby
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_fairness.errors import FairnessError, counted
-from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports import charts, formatting, html_items, report_items
-from pytest_fairness.reports.charts import Chart, Table, svg
+from pytest_fairness.records import Json, Quote, VerdictName
+from pytest_fairness.reports import charts, formatting, report_items
+from pytest_fairness.reports.charts import Chart, Table, svg, table_of
 from pytest_fairness.reports.document import reused_answers
-from pytest_fairness.reports.formatting import number
-from pytest_fairness.reports.html_items import MAX_ROWS, OUTCOMES, ChangeChart, Figure, ReportItem, Sheet
-from pytest_fairness.reports.view import UNEXPECTED_PASS, ItemView, largest_first, views
+from pytest_fairness.reports.formatting import as_float, interval_of, rows_of
+from pytest_fairness.reports.view import UNEXPECTED_PASS, ItemView, largest_first, status_in_words, views
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-
-__all__ = ["report"]
-
-
-def report(
-    document: Mapping[str, Json], trends: Mapping[tuple[str, str], Sequence[Mapping[str, Json]]] | None = None
-) -> str:
-    """Return the HTML report of one run. Text from models and probes is escaped."""
-    return render("report.html.j2", view=View(document, trends or {}))
-
-
-# View model of the HTML report: the report document, sorted and escaped, with its charts drawn.
+# The report: the items of a report document, the worst first, with their charts, examples and tables.
 
 MAX_OPEN = 10
 """Maximum number of failed items whose details are unfolded; the worst items come first."""
 MAX_FULL = 200
 """Maximum number of items with examples, tables and charts; the worst items come first."""
+MAX_ROWS = 200
+"""Maximum number of rows of a table; the JSON report has all rows."""
+OUTCOMES = ("failed", "error", "inconclusive", "known", "measured", "passed")
+"""Outcomes of items, the worst first."""
+CATEGORY_COLUMNS = ("total", "passed", "failed", "known", "inconclusive", "errors")
+WORSE = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)
+"""Verdicts on items that are significantly worse than allowed."""
 
 
-# Summary of a run in words: the verdict on the run, the findings, and the affected and unaffected groups.
-
-
-@dataclass(frozen=True)
-class Finding:
-    """Finding about one group: the finding of its worst item.
-
-    Attributes:
-        anchor, probe: HTML anchor of the item, and name of its probe.
-        sentence: the finding, in which the contributing words are highlighted.
-        size: largest regression of the group as a multiple of the tolerance: `Up to 3 times what is allowed`. Without a
-            tolerance above 0, it is the change or value of the worst item: `3 words grew (allowed 0)`. It is empty if
-            `sentence` already contains this change or value.
-    """
-
-    anchor: str
-    probe: str
-    sentence: Sequence[html_items.Piece]
-    size: str
-
-
-@dataclass(frozen=True)
-class Headline:
-    """First lines of the report.
-
-    Attributes:
-        verdict: verdict on the run in words.
-        outcome: outcome that selects the colour of the verdict: the worst of the items' outcomes.
-        findings: one finding about each of the first `MAX_FINDINGS` groups that are significantly worse than allowed.
-        affected: groups that are worse than allowed.
-        unaffected: groups whose items all passed without a significant change.
-    """
-
-    verdict: str
-    outcome: str
-    findings: Sequence[Finding]
-    affected: Sequence[str]
-    unaffected: Sequence[str]
-
-
-@dataclass
-class View:
-    """Content of the HTML report.
+def report(
+    document: Mapping[str, Json], trends: Mapping[tuple[str, str], Sequence[Mapping[str, Json]]] | None = None
+) -> str:
+    """Return the HTML report of one run. Text from models and probes is escaped.
 
     Args:
         document: the report document.
         trends: values of the last runs, by probe and item id, the oldest first.
-
-    Attributes:
-        headline: verdict on the run in words, and findings.
-        views: the items, the worst first, or in a run without verdicts the largest effect first.
-        items: the same items with their charts, examples and tables.
-        methods: descriptions of audits, by name; only descriptions with the key `question`.
-        probes, audits, groups, verdicts: values of the page's filters.
     """
-
-    document: Mapping[str, Json]
-    trends: Mapping[tuple[str, str], Sequence[Mapping[str, Json]]]
-    headline: Headline = field(init=False)
-    views: list[ItemView] = field(init=False)
-    items: list[ReportItem] = field(init=False)
-    methods: dict[str, Mapping[str, Json]] = field(init=False)
-    probes: list[str] = field(init=False)
-    audits: list[str] = field(init=False)
-    groups: list[str] = field(init=False)
-    verdicts: list[str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        found = views(self.document)
-        ordered = largest_first(found) if report_items.is_measured_only(found) else found
-        ordered.sort(key=lambda view: (view.outcome == "error") if view.status == VerdictName.MEASURED else 0)
-        # The history has unescaped names: its results are looked up before the names in the document are escaped.
-        trends = [self.trends.get((view.item["probe"], view.item["id"]), ()) for view in ordered]
-        self.document = html_items.clean({**self.document, "items": [view.item for view in ordered]})
-        methods = self.document.get("methods", {})
-        self.views = [ItemView(item, methods.get(item["audit"], {})) for item in self.document["items"]]
-        self.methods = {name: method for name, method in methods.items() if method.get("question")}
-        self.probes = sorted({view.item["probe"] for view in self.views})
-        self.audits = sorted({view.item["audit"] for view in self.views})
-        self.verdicts = list(dict.fromkeys(view.verdict for view in self.views))
-        self.groups = sorted({str(value) for view in self.views for value in view.item["labels"].values()})
-        self._drawn = self._full = 0
-        self._groups = {name: place for place, name in enumerate(self.groups)}
-        self.items = [
-            self._item(f"item-{place}", view, points)
-            for place, (view, points) in enumerate(zip(self.views, trends, strict=True), start=1)
-        ]
-        outcomes = {one.display_outcome for one in self.items}
-        self.headline = Headline(
-            verdict=report_items.run_verdict(self.views, reused_answers(self.document)),
-            outcome=next((name for name in OUTCOMES if name in outcomes), "passed"),
-            findings=group_findings((one.name, one.view) for one in self.items),
-            affected=affected_groups(self.views),
-            unaffected=unaffected_groups(self.views),
-        )
-
-    @property
-    def measured_only(self) -> bool:
-        """Return whether the run measured without verdicts."""
-        return report_items.is_measured_only(self.views)
-
-    @property
-    def opened(self) -> Sequence[ReportItem]:
-        """Return the items whose details are unfolded: the first `MAX_OPEN` items with the display outcome `failed`."""
-        return [item for item in self.items if item.display_outcome == "failed"][:MAX_OPEN]
-
-    @property
-    def served_models(self) -> Sequence[str]:
-        """Return the names of the models that the server reported, without repetitions."""
-        return sorted({view.explanation.served for view in self.views} - {""})
-
-    @property
-    def categories(self) -> Table:
-        columns = ("total", "passed", "failed", "known", "inconclusive", "errors")
-        by_category = self.document["summary"]["by_category"]
-        return Table(
-            ("category", *columns),
-            [[name, *(counts.get(column, 0) for column in columns)] for name, counts in by_category.items()],
-        )
-
-    @property
-    def targets(self) -> Sheet | None:
-        """Return a table of the value and verdict of each audit item by target; `None` for fewer than two targets."""
-        names, rows = report_items.items_by_target(self.document, self.views)
-        if len(names) < 2:
-            return None
-        cells = [
+    found = views(document)
+    measured_only = report_items.is_measured_only(found)
+    ordered = largest_first(found) if measured_only else found
+    # The history has unescaped names: its results are looked up before the names in the document are escaped.
+    points = [(trends or {}).get((view.item["probe"], view.item["id"]), ()) for view in ordered]
+    document = clean({**document, "items": [view.item for view in ordered]})
+    methods: Mapping[str, Mapping[str, Json]] = document.get("methods", {})
+    said = [ItemView(item, methods.get(item["audit"], {})) for item in document["items"]]
+    filters = {
+        "verdicts": list(dict.fromkeys(view.verdict for view in said)),
+        "probes": sorted({view.item["probe"] for view in said}),
+        "audits": sorted({view.item["audit"] for view in said}),
+        "groups": sorted({str(value) for view in said for value in view.item["labels"].values()}),
+    }
+    full = {id(view) for view in [view for view in said if view.item["value"] is not None][:MAX_FULL]}
+    items = [
+        {
+            "name": f"item-{place}",
+            "view": view,
+            "display_outcome": display_outcome(view),
+            "groups": [filters["groups"].index(str(value)) for value in view.item["labels"].values()],
+            "full": id(view) in full,
+            **(
+                _content(view, own)
+                if id(view) in full
+                else {"change_strip": None, "charts": (), "facts": {}, "tables": {}}
+            ),
+        }
+        for place, (view, own) in enumerate(zip(said, points, strict=True), start=1)
+    ]
+    outcomes = {one["display_outcome"] for one in items}
+    return render(
+        "report.html.j2",
+        document=document,
+        items=items,
+        measured_only=measured_only,
+        opened=[one["name"] for one in items if one["display_outcome"] == "failed"][:MAX_OPEN],
+        verdict=report_items.run_verdict(said, reused_answers(document)),
+        outcome=next((name for name in OUTCOMES if name in outcomes), "passed"),
+        findings=_group_findings((one["name"], one["view"]) for one in items),
+        affected=_affected_groups(said),
+        unaffected=_unaffected_groups(said),
+        methods={name: method for name, method in methods.items() if method.get("question")},
+        categories=Table(
+            ("category", *CATEGORY_COLUMNS),
             [
-                title,
-                *(
-                    f"{html_items.number(own[name].item['value'])} {own[name].item['verdict']}" if name in own else ""
-                    for name in names
-                ),
-            ]
-            for title, own in rows
+                [name, *(counts.get(column, 0) for column in CATEGORY_COLUMNS)]
+                for name, counts in document["summary"]["by_category"].items()
+            ],
+        ),
+        targets=_targets(document, said),
+        served_models=sorted({view.explanation.served for view in said} - {""}),
+        cell_tables=report_items.intersection_tables(said),
+        cell_legend=report_items.INTERSECTION_LEGEND,
+        **filters,
+    )
+
+
+def _content(view: ItemView, points: Sequence[Mapping[str, Json]]) -> dict[str, Any]:
+    """Return the charts, examples and tables of an item, by their names in the template."""
+    item = view.item
+    drawn, significant = view.outcome != "passed" or has_changed(item), is_significant(view)
+    charts_of_details, rest = charts.detail_charts(view)
+    details = {plain(name): (value, rows_of(value)) for name, value in rest.items()}
+    return {
+        "change_strip": _change_strip(item) if drawn else None,
+        "evidence": view.evidence if significant else (),
+        "small_charts": [chart for chart in (charts.baseline_change(view), charts.trend(clean(points))) if chart]
+        if drawn
+        else [],
+        "charts": charts_of_details,
+        "draws": drawn,
+        "examples": examples_of(view.explanation.examples, contributing_words(view) if significant else None),
+        "facts": {name: value for name, (value, rows) in details.items() if not rows and value not in ([], {})},
+        "tables": {name: table_of(rows) for name, (_, rows) in details.items() if rows},
+        "answers": list(dict.fromkeys([*item["n"], *item["missing"]])),
+        "found": view.suggestions.get("found", "") if significant else "",
+        "to_try": view.suggestions.get("try", ()),
+    }
+
+
+def _targets(document: Mapping[str, Json], items: Sequence[ItemView]) -> Table | None:
+    """Return a table of the value and verdict of each audit item by target; `None` for fewer than two targets."""
+    names, rows = report_items.items_by_target(document, items)
+    if len(names) < 2:
+        return None
+    cells = [
+        [
+            title,
+            *(
+                f"{number(own[name].item['value'])} {own[name].item['verdict']}" if name in own else ""
+                for name in names
+            ),
         ]
-        passed = ["all", *(report_items.passed_items(self.document, name) for name in names)]
-        table = Table(("item", *(f"@{name}" for name in names)), [passed, *cells])
-        return html_items.sheet_of("Audits by target", table)
-
-    @property
-    def cell_tables(self) -> Sequence[report_items.CellTable]:
-        return report_items.intersection_tables(self.views)
-
-    cell_legend: ClassVar[str] = report_items.INTERSECTION_LEGEND
-
-    def _item(self, name: str, view: ItemView, points: Sequence[Mapping[str, Json]]) -> ReportItem:
-        item = view.item
-        one = ReportItem(
-            name=name,
-            view=view,
-            display_outcome=display_outcome(view),
-            probe=self.probes.index(item["probe"]),
-            audit=self.audits.index(item["audit"]),
-            groups=[self._groups[str(value)] for value in item["labels"].values()],
-            full=item["value"] is not None and self._full < MAX_FULL,
-        )
-        if not one.full:
-            return one
-        self._full += 1
-        drawn = view.outcome != "passed" or html_items.has_changed(item)
-        change = charts.baseline_change(view) if drawn else None
-        trend = charts.trend(html_items.clean(points)) if drawn else None
-        significant = is_significant(view)
-        charts_of_details, rest = charts.detail_charts(view)
-        facts, sheets = html_items.facts_and_sheets(rest)
-        words = html_items.contributing_words(view) if significant else None
-        return replace(
-            one,
-            change_chart=ChangeChart.of(item) if drawn else None,
-            evidence=view.evidence if significant else (),
-            baseline_change=None if change is None else self._figure(change),
-            trend=None if trend is None else self._figure(trend),
-            figures=[self._figure(chart if drawn else replace(chart, spec={})) for chart in charts_of_details],
-            examples=html_items.examples_of(view.explanation.examples, words),
-            facts=facts,
-            sheets=sheets,
-            answers=list(dict.fromkeys([*item["n"], *item["missing"]])),
-            found=view.suggestions.get("found", "") if significant else "",
-            to_try=view.suggestions.get("try", ()),
-        )
-
-    def _figure(self, chart: Chart) -> Figure:
-        self._drawn += 1
-        name = f"chart-{self._drawn}"
-        shown = replace(chart, table=replace(chart.table, rows=chart.table.rows[:MAX_ROWS]))
-        drawn = svg(chart, name) if chart.spec else ""
-        return Figure(shown, drawn, len(chart.table.rows) - len(shown.table.rows))
+        for title, own in rows
+    ]
+    passed = ["all", *(report_items.passed_items(document, name) for name in names)]
+    return Table(("item", *(f"@{name}" for name in names)), [passed, *cells])
 
 
-WORSE = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)
-"""Verdicts on items that are significantly worse than allowed."""
+def has_changed(item: Mapping[str, Json]) -> bool:
+    """Return whether the 95 % confidence interval of the change excludes 0, or the change is significant."""
+    change = item["change"] or {}
+    low, high = interval_of(change.get("interval")) or (0.0, 0.0)
+    return bool(change.get("significant")) or low > 0 or high < 0
 
-MAX_FINDINGS = 5
-MAX_NAMES = 8
-_LIST = re.compile(r"((?<= say ).*?(?= more often|; |\.))", re.DOTALL)
-"""The words in a finding's sentence: `Answers for Kelly say WORDS more often than answers for Joseph`."""
+
+def is_significant(view: ItemView) -> bool:
+    """Return whether the item's change is significant, or the item has top contributors."""
+    return bool((view.item["change"] or {}).get("significant") or view.item.get("contributors"))
 
 
 def display_outcome(view: ItemView) -> str:
@@ -251,80 +171,183 @@ def display_outcome(view: ItemView) -> str:
     return "inconclusive" if fails else view.outcome
 
 
-def subject(view: ItemView) -> str:
-    """Return the subject of an item: its case or the values of its labels; an empty text for an item without labels."""
+LOWEST, HIGHEST = -1.0, 3.0
+"""Ends of the scale of a small chart of a change, in tolerances; numbers outside of it are drawn near its ends."""
+
+
+def _change_strip(item: Mapping[str, Json]) -> list[float] | None:
+    """Return the places of a change and of the ends of its interval (low, change, high) on a scale, in percent.
+
+    The result is `None` if the item has no change or no tolerance.
+    """
+    tolerance, change = as_float(item["tolerance"]), item["change"] or {}
+    moved = as_float(change.get("value"))
+    if moved is None or not tolerance:
+        return None
+    low, high = interval_of(change.get("interval")) or (moved, moved)
+    shares = ((end / tolerance - LOWEST) / (HIGHEST - LOWEST) for end in (low, moved, high))
+    return [round(100 * max(0.04, min(0.96, share)), 1) for share in shares]
+
+
+# Summary of a run in words: findings about groups, and the affected and unaffected groups.
+
+MAX_FINDINGS = 5
+MAX_NAMES = 8
+_LIST = re.compile(r"((?<= say ).*?(?= more often|; |\.))", re.DOTALL)
+"""The words in a finding's sentence: `Answers for Kelly say WORDS more often than answers for Joseph`."""
+
+
+def _group(view: ItemView) -> str:
+    """Return an item's case, or the values of its labels; an empty text for an item without labels."""
     labels: Mapping[str, Json] = view.item["labels"]
     return str(labels.get("case") or ", ".join(map(str, labels.values())))
 
 
-def affected_groups(items: Iterable[ItemView]) -> list[str]:
-    """Return the groups with items over their tolerance or limit (`WORSE`), with the numbers of these items.
-
-    An example is `Kelly (2 checks)`. The group with most of these items comes first; groups after the first
-    `MAX_NAMES` are only counted.
-    """
-    counts = Counter(name for view in items if view.status in WORSE and (name := subject(view)))
+def _affected_groups(items: Iterable[ItemView]) -> list[str]:
+    """Return the groups that are worse than allowed, with their numbers of items, as `Kelly (2 checks)`."""
+    counts = Counter(name for view in items if view.status in WORSE and (name := _group(view)))
     return _shortened([f"{name} ({counted(number, 'check')})" for name, number in counts.most_common()])
 
 
-def unaffected_groups(items: Sequence[ItemView]) -> list[str]:
-    """Return the groups whose items all passed without a significant change: the first `MAX_NAMES`, then `3 more`."""
-    changed = {subject(view) for view in items if view.item["verdict"] != VerdictName.PASS or is_significant(view)}
-    return _shortened(sorted({subject(view) for view in items} - changed - {""}))
+def _unaffected_groups(items: Sequence[ItemView]) -> list[str]:
+    """Return the groups whose items all passed without a significant change."""
+    changed = {_group(view) for view in items if view.item["verdict"] != VerdictName.PASS or is_significant(view)}
+    return _shortened(sorted({_group(view) for view in items} - changed - {""}))
 
 
-def group_findings(items: Iterable[tuple[str, ItemView]]) -> list[Finding]:
-    """Return a finding for each of the first `MAX_FINDINGS` groups that are significantly worse than allowed.
+def _shortened(names: Sequence[str]) -> list[str]:
+    return [*names[:MAX_NAMES], *([f"{len(names) - MAX_NAMES:,} more"] if len(names) > MAX_NAMES else [])]
 
-    The finding about a group is the finding of its worst item.
+
+def _group_findings(items: Iterable[tuple[str, ItemView]]) -> list[dict[str, Any]]:
+    """Return the finding of the worst item of each of the first groups that are significantly worse than allowed.
+
+    Its `size` is the group's largest regression as a multiple of the tolerance, or without a tolerance above 0 the
+    change or value of the worst item, unless the sentence contains it.
     """
     by_group: dict[tuple[str, str], list[tuple[str, ItemView]]] = {}
     for anchor, view in items:
         if view.status in WORSE and is_significant(view):
-            by_group.setdefault((view.item["probe"], subject(view)), []).append((anchor, view))
-    return [_finding(*worse[0], _size([view for _, view in worse])) for worse in list(by_group.values())[:MAX_FINDINGS]]
+            by_group.setdefault((view.item["probe"], _group(view)), []).append((anchor, view))
+    findings = []
+    for worse in list(by_group.values())[:MAX_FINDINGS]:
+        anchor, view = worse[0]
+        times = [
+            item["change"]["value"] / item["tolerance"]
+            for item in (each.item for _, each in worse)
+            if item["verdict"] == VerdictName.REGRESSION and (item["change"] or {}).get("value") and item["tolerance"]
+        ]
+        sentence = view.suggestions.get("found", "")
+        felt = f"{view.felt[:1].upper()}{view.felt[1:]}. " if sentence and view.felt else ""
+        # The last word of a list follows the word “and”. The parts are alternately text and a list of words.
+        words = frozenset().union(*contributing_words(view).values()) - {"and"}
+        parts = _LIST.split(felt + sentence if sentence else view.headline)
+        pieces = [piece for place, part in enumerate(parts) for piece in highlight(part, words if place % 2 else set())]
+        size = f"Up to {formatting.number(max(times))} times what is allowed" if times else ""
+        size = size or (view.amount if sentence else "")
+        findings.append({"anchor": anchor, "probe": view.item["probe"], "sentence": pieces, "size": size})
+    return findings
 
 
-def _finding(anchor: str, view: ItemView, size: str) -> Finding:
-    sentence = view.suggestions.get("found", "")
-    felt = f"{view.felt[:1].upper()}{view.felt[1:]}. " if sentence and view.felt else ""
-    pieces = _highlighted(view, felt + sentence if sentence else view.headline)
-    return Finding(anchor, view.item["probe"], pieces, size or (view.amount if sentence else ""))
+# Examples of an item: answers side by side, in which words are highlighted.
+
+MAX_EXAMPLES = 6
+_PIECES = re.compile(r"\s+|\w[\w'’-]*|.", re.DOTALL)
+MIN_LIST_LINES, MAX_LIST_LINE = 2, 60
+"""A text counts as a list if it has at least `MIN_LIST_LINES` line ends and no line over `MAX_LIST_LINE` characters.
+Two lists are compared line by line, other texts word by word."""
+MAX_COMPARED = 1500
+"""Maximum number of compared pieces of a text; the rest is not highlighted."""
+
+Words = Mapping[str, frozenset[str]]
+"""Words that contribute to a value, by group; see `contributing_words`."""
 
 
-def _highlighted(view: ItemView, sentence: str) -> list[html_items.Piece]:
-    """Return a sentence in pieces; in its lists of words, the words that contribute to the value are highlighted."""
-    # The last word of a list follows the word “and”.
-    words = frozenset().union(*html_items.contributing_words(view).values()) - {"and"}
-    # The parts are alternately text and a list of words.
-    parts = [(part, words if place % 2 else frozenset()) for place, part in enumerate(_LIST.split(sentence))]
-    return [piece for part, own in parts for piece in html_items.highlight(part, own)]
+class Piece(NamedTuple):
+    """Piece of a text; `highlighted` is whether the report highlights the piece."""
+
+    text: str
+    highlighted: bool
 
 
-def is_significant(view: ItemView) -> bool:
-    """Return whether the item's change is significant, or the item has top contributors."""
-    return bool((view.item["change"] or {}).get("significant") or view.item.get("contributors"))
+def examples_of(quotes: Sequence[Quote], words: Words | None) -> list[dict[str, Any]]:
+    """Return the examples of an item; answers with the same value of `set` are shown side by side.
+
+    Args:
+        quotes: the answers.
+        words: words to highlight, by group. `None`: highlight nothing, for an item without a significant change. Empty
+            mapping: highlight differences between the answer and another answer. The first answer is compared with the
+            second, each further answer with the first, and the baseline's answer with the current answer.
+    """
+
+    def pieces(quote: Quote, text: str, against: str) -> list[Piece]:
+        if words == {}:
+            return highlight_differences(text, against)
+        by_group = words or {}
+        return highlight(text, by_group.get(quote.group, frozenset()) | by_group.get("", frozenset()))
+
+    sets: defaultdict[object, list[Quote]] = defaultdict(list)
+    for quote in quotes:
+        sets[quote.set].append(quote)
+    examples = []
+    for own in list(sets.values())[:MAX_EXAMPLES]:
+        first = own[0]
+        common = [part for part in first.labels.items() if all(part in other.labels.items() for other in own)]
+        about = [f"{name}: {value}" for name, value in common]
+        about += [f"trial {first.trial + 1}"] if first.prompt is not None else []
+        sides = []
+        for place, quote in enumerate(own):
+            text, other = quote.text or "", own[1 if place == 0 and len(own) > 1 else 0]
+            before = None if quote.before is None else pieces(quote, quote.before, text)
+            sides.append({"quote": quote, "answer": pieces(quote, text, other.text or ""), "before": before})
+        examples.append({"about": "; ".join(about), "sides": sides})
+    return examples
 
 
-def _size(items: Iterable[ItemView]) -> str:
-    """Return a phrase with the largest regression as a multiple of its tolerance; empty without a tolerance above 0."""
-    times = [
-        item["change"]["value"] / item["tolerance"]
-        for item in (view.item for view in items)
-        if item["verdict"] == VerdictName.REGRESSION and (item["change"] or {}).get("value") and item["tolerance"]
-    ]
-    return f"Up to {number(max(times))} times what is allowed" if times else ""
+def highlight(text: str, words: Set[str]) -> list[Piece]:
+    """Return the text in pieces, in which `words` (case-folded) are highlighted."""
+    pieces = _PIECES.findall(text) if words else [text]
+    return _merged(Piece(piece, piece.casefold() in words) for piece in pieces if piece)
 
 
-def _shortened(names: Sequence[str]) -> list[str]:
-    more = [f"{len(names) - MAX_NAMES:,} more"] if len(names) > MAX_NAMES else []
-    return [*names[:MAX_NAMES], *more]
+def highlight_differences(text: str, other: str) -> list[Piece]:
+    """Return the text in pieces, in which its differences from the other text are highlighted."""
+    texts = (text, other)
+    are_lists = all(
+        side.count("\n") >= MIN_LIST_LINES and max(map(len, side.split("\n"))) <= MAX_LIST_LINE for side in texts
+    )
+    parts, other_parts = [side.splitlines(keepends=True) if are_lists else _PIECES.findall(side) for side in texts]
+    left, right = ([part.casefold().strip() or part for part in side[:MAX_COMPARED]] for side in (parts, other_parts))
+    blocks = SequenceMatcher(None, left, right, autojunk=False).get_matching_blocks()
+    equal = {place for block in blocks for place in range(block.a, block.a + block.size)}
+    return _merged(
+        Piece(part, place < MAX_COMPARED and place not in equal and any(map(str.isalnum, part)))
+        for place, part in enumerate(parts)
+    )
 
 
-# Rendering of HTML templates. All values are escaped, and an undefined name is an error.
+def _merged(pieces: Iterable[Piece]) -> list[Piece]:
+    runs = groupby(pieces, key=lambda piece: piece.highlighted)
+    return [Piece("".join(piece.text for piece in run), highlighted) for highlighted, run in runs]
+
+
+def contributing_words(view: ItemView) -> dict[str, frozenset[str]]:
+    """Return the case-folded words that contribute most to an item's value, by the group that uses them more.
+
+    Words that belong to no single group are under an empty name. If the groups' use of some words differs more than in
+    the baseline, only these words are returned.
+    """
+    by_group: defaultdict[str, set[str]] = defaultdict(set)
+    for word in view.explanation.words:
+        by_group[word.group].add(word.name.casefold())
+    return {group: frozenset(own) for group, own in by_group.items()}
+
+
+# Rendering of templates. All values are escaped, and an undefined name is an error.
 
 REQUIRED_PACKAGES = ("jinja2", "vl_convert")
 INLINED = {"style": "style.css", "script": "script.js"}
+MISSING = "–"
 
 
 def require_extra() -> None:
@@ -348,12 +371,19 @@ def render(template: str, **values: Any) -> str:
     require_extra()
     folder = files("pytest_fairness.reports") / "templates"
     inlined = {name: (folder / file).read_text("utf-8") for name, file in INLINED.items()}
-    hashes = {name: _csp_hash(text) for name, text in inlined.items()}
-    return _environment().get_template(template).render(hashes=hashes, **inlined, **values)
+    hashes = {
+        name: f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+        for name, text in inlined.items()
+    }
+    # The ids of the charts of a page are their numbers.
+    numbers = count(1)
+    draw = partial(_drawn, numbers)
+    return _environment().get_template(template).render(hashes=hashes, drawn=draw, **inlined, **values)
 
 
-def _csp_hash(text: str) -> str:
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
+def _drawn(numbers: Iterator[int], chart: Chart, draws: bool = True) -> str:
+    name = f"chart-{next(numbers)}"
+    return svg(chart, name) if chart.spec and draws else ""
 
 
 @cache
@@ -369,11 +399,59 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "number": html_items.number,
-        "cell": html_items.cell,
-        "duration": html_items.duration,
+        "number": number,
+        "cell": cell,
+        "duration": duration,
         "money": formatting.money,
+        "status": status_in_words,
     }
     # Used only for files of this package, and for charts, in which Vega escapes all texts.
-    environment.globals["trusted"] = lambda text: Markup(text)  # noqa: S704 - see above
+    environment.globals |= {"trusted": lambda text: Markup(text), "MAX_ROWS": MAX_ROWS}  # noqa: S704 - see above
     return environment
+
+
+def number(value: Json) -> str:
+    """Return the number as `formatting.number` does, but with a typographic minus sign; a dash for `None`."""
+    return MISSING if value is None else formatting.number(float(value)).replace("-", "−")
+
+
+def cell(value: Json) -> str:
+    match value:
+        case None | "":
+            return MISSING
+        case bool():
+            return "yes" if value else "no"
+        case int() | float():
+            return number(value)
+        case str():
+            return value
+        case [*parts] if not any(isinstance(part, Mapping | list | tuple) for part in parts):
+            return ", ".join(map(cell, parts)) or MISSING
+        case Mapping() if not any(isinstance(part, Mapping) for part in value.values()):
+            return "; ".join(f"{name} {cell(part)}" for name, part in value.items()) or MISSING
+        case _:
+            return json.dumps(value, ensure_ascii=False)
+
+
+def plain(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as text: `75.0 s`; from two minutes, `H:MM:SS`."""
+    return f"{seconds:.1f} s" if seconds < 120 else str(timedelta(seconds=round(seconds)))
+
+
+def clean(value: Json) -> Json:
+    r"""Return the JSON value with control and direction characters written as codes (`\x1b`).
+
+    HTML cannot contain some of these characters, and others change the order of the text around them. Line ends are
+    kept.
+    """
+    if isinstance(value, str):
+        if value.isprintable():
+            return value
+        return "\n".join(formatting.escaped(line) for line in value.replace("\r\n", "\n").split("\n"))
+    if isinstance(value, Mapping):
+        return {clean(str(key)): clean(part) for key, part in value.items()}
+    return [clean(part) for part in value] if isinstance(value, Sequence) else value

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.records import Json, VerdictName
-from pytest_fairness.reports import charts, html_items
+from pytest_fairness.reports import charts, html
 from pytest_fairness.reports.charts import MARKS, Chart, svg
 from pytest_fairness.reports.document import explanation_of
 from pytest_fairness.reports.view import ItemView, views
@@ -202,24 +202,24 @@ TEXTS = st.text(alphabet="ab Ä,.\n-<", max_size=60)
 
 @given(TEXTS, TEXTS)
 def test_joined_pieces_are_the_original_texts(first: str, second: str) -> None:
-    left, right = html_items.highlight_differences(first, second), html_items.highlight_differences(second, first)
+    left, right = html.highlight_differences(first, second), html.highlight_differences(second, first)
     assert "".join(piece.text for piece in left) == first
     assert "".join(piece.text for piece in right) == second
-    assert "".join(piece.text for piece in html_items.highlight(first, {"a", "ab"})) == first
+    assert "".join(piece.text for piece in html.highlight(first, {"a", "ab"})) == first
     if first == second:
         assert not any(piece.highlighted for piece in [*left, *right])
 
 
 def test_pieces_mark_words_or_what_differs() -> None:
     expected = [("Try a ", False), ("hair", True), (" oil.", False)]
-    pieces = html_items.highlight_differences("Try a hair oil.", "Try a silk oil.")
+    pieces = html.highlight_differences("Try a hair oil.", "Try a silk oil.")
     assert [(piece.text, piece.highlighted) for piece in pieces] == expected
-    assert [(piece.text, piece.highlighted) for piece in html_items.highlight("Try a hair oil.", {"hair"})] == expected
+    assert [(piece.text, piece.highlighted) for piece in html.highlight("Try a hair oil.", {"hair"})] == expected
 
 
-def contributing_words(details: Json) -> html_items.Words:
+def contributing_words(details: Json) -> html.Words:
     told = {**item(), "details": details}
-    return html_items.contributing_words(ItemView({**told, "explanation": explanation_of(told).to_json()}, {}))
+    return html.contributing_words(ItemView({**told, "explanation": explanation_of(told).to_json()}, {}))
 
 
 def test_contributing_words_belong_to_the_group_that_uses_them_more() -> None:
@@ -236,7 +236,7 @@ def test_contributing_words_belong_to_the_group_that_uses_them_more() -> None:
 
 
 def test_lists_are_compared_line_by_line() -> None:
-    pieces = html_items.highlight_differences("Red River\nLast Winter\nOld Song", "Last Winter\nRed Song\nOld Song")
+    pieces = html.highlight_differences("Red River\nLast Winter\nOld Song", "Last Winter\nRed Song\nOld Song")
     assert [piece.text for piece in pieces if piece.highlighted] == ["Red River\n"]
 
 
