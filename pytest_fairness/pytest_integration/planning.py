@@ -23,7 +23,6 @@ from pytest_fairness.probes import table
 from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.pytest_integration.configuration import without_interim_analyses
 from pytest_fairness.pytest_integration.terminal import ProgressLine
-from pytest_fairness.reports import terminal_items
 from pytest_fairness.reports.formatting import age, printable, wrap
 from pytest_fairness.run import ProbeItem, Run
 from pytest_fairness.run.forecast import Forecaster, RequestCount, count_requests
@@ -430,21 +429,9 @@ def dry_run_lines(config: pytest.Config, run: Run, items: Iterable[pytest.Item])
             selected[item.nodeid.partition("::")[0], probe_item.target].append(item)
         elif not REQUEST_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
             tests += 1
-    settings = run.settings
-    forecaster = Forecaster(run, last_only=without_interim_analyses(config) or settings.in_batches)
-    forecasts = [
-        forecaster.forecast(
-            file,
-            [probe_item for item in of_file if (probe_item := probe_item_of(item)) is not None],
-            run.targets.named(name) if is_from_settings(target_source(of_file[0])) else None,
-        ).to_json()
-        for (file, name), of_file in selected.items()
-    ]
-    lines = terminal_items.forecast_lines(
-        forecasts,
-        target=run.targets.description,
-        tests=tests,
-        max_requests=settings.max_requests,
-        replay=settings.replay,
-    )
+    forecaster = Forecaster(run, last_only=without_interim_analyses(config) or run.settings.in_batches)
+    for (file, name), own in selected.items():
+        target = run.targets.named(name) if is_from_settings(target_source(own[0])) else None
+        forecaster.add(file, [item.stash[PROBE_ITEM] for item in own], target)
+    lines = forecaster.lines(tests)
     return [*lines, "no report is written"] if config.getoption("fairness_report") else lines

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Coroutine, Generator, Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -510,34 +509,13 @@ def run_to_end(coroutine: Coroutine[None, None, None]) -> None:
     except RuntimeError:
         asyncio.run(coroutine)
         return
-    started, ended = Event(), Event()
-    tasks: list[asyncio.Task[None]] = []
-    errors: list[BaseException] = []
+    from anyio.from_thread import start_blocking_portal
 
-    async def cancellable() -> None:
-        tasks.append(asyncio.create_task(coroutine))
-        started.set()
-        await tasks[0]
+    async def run() -> None:
+        await coroutine
 
-    def work() -> None:
-        try:
-            asyncio.run(cancellable())
-        except BaseException as error:  # noqa: BLE001 - raised below, in the thread that waits
-            errors.append(error)
-        finally:
-            ended.set()
-
-    try:
-        Thread(target=work, name="fairness-batches", daemon=True).start()
-        ended.wait()  # after an interrupted `Thread.join`, another `join` would not wait
-    except BaseException:
-        if started.wait(1):
-            with suppress(RuntimeError):  # the event loop has ended meanwhile
-                tasks[0].get_loop().call_soon_threadsafe(tasks[0].cancel)
-            ended.wait()
-        raise
-    if errors:
-        raise errors[0]
+    with start_blocking_portal() as portal:
+        portal.call(run)
 
 
 # Adaptation to other pytest plugins; the modules of a plugin are imported only if the plugin is active.

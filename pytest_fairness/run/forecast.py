@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import chain
 from typing import TypeAlias
 
@@ -16,9 +16,10 @@ from pytest_fairness.asking.engine import BATCH
 from pytest_fairness.asking.limits import BATCH_PRICE, cost_of
 from pytest_fairness.asking.store import response_key
 from pytest_fairness.backends import chunks_of
-from pytest_fairness.errors import FairnessError
+from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.probes import Probe
-from pytest_fairness.records import Answer, Json, Prompt, Request, Response
+from pytest_fairness.records import Answer, Prompt, Request, Response
+from pytest_fairness.reports.formatting import money, printable
 from pytest_fairness.run import variants
 from pytest_fairness.run.items import RECENT, ProbeItem, selected
 from pytest_fairness.run.measuring import read_all
@@ -36,62 +37,51 @@ ShortKeys: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 """First 64 bits of the keys of several requests."""
 
 
+def turns(
+    probe: Probe,
+    prompts: Sequence[Prompt],
+    responses_to: Callable[[Sequence[Prompt]], Sequence[Response | None]],
+    stand_in: Callable[[], Response],
+) -> Iterator[Sequence[Prompt]]:
+    """Yield the prompts, then the follow-up prompts to their answers, until there are none.
+
+    Turns of conversations follow on answers that are not recorded, too; other follow-up prompts do not.
+
+    Args:
+        probe: the probe.
+        prompts: its first prompts.
+        responses_to: function that returns the recorded responses to prompts, `None` for each without one.
+        stand_in: function that returns a response to take the place of one that is not recorded.
+    """
+    answers: list[Answer] = []
+    while prompts:
+        yield prompts
+        if not probe.follow_ups.possible:
+            return
+        responses = responses_to(prompts)
+        if None in responses and not probe.follow_ups.are_turns:
+            return
+        answers += read_all(prompts, [response or stand_in() for response in responses], probe.language)
+        prompts = probe.follow_ups.next_prompts(answers)
+
+
+# Option `--fairness-dry-run`: requests that a run would send, probe by probe, with their tokens and cost.
+
+
 @dataclass(frozen=True)
-class Forecast:
-    """Requests that one probe would send.
+class Tokens:
+    """Estimated tokens of requests to send.
 
     Attributes:
-        name: name of the probe; `PROBE@TARGET` for one of several targets.
-        file: path of the probe's file, as in node ids.
-        requests: number of distinct requests that the selected items need.
-        equal_prompts: numbers of units and of different prompts; see `Probe.equal_prompts_text`.
-        placebo: number of these requests that only the placebo swap needs.
-        recorded: number of these requests with a recorded response that the run reuses.
-        shared: number of requests without a recorded response that an earlier probe also needs.
-        later: maximum number of further requests, which are sent only while a verdict is inconclusive.
-        prompt_tokens: estimated number of prompt tokens in all requests to send; `None` without requests to send.
-        completion_tokens: estimated number of tokens in their responses; `None` without requests to send, or if neither
-            recorded responses nor `max_tokens` allow an estimate.
+        prompt: tokens of the requests.
+        completion: tokens of their responses; `None` if neither recorded responses nor `max_tokens` allow an estimate.
         known: number of recorded responses, of any age, from which the tokens are estimated. If it is 0, the tokens are
-            estimated from the length of the prompts and from `max_tokens`; `completion_tokens` is then an upper limit.
-        cost: cost of all tokens; `None` if a number of tokens or the target's price is unknown.
-        batch_cost: cost of all tokens in batches of the provider; `None` if not all requests are sent in batches, or if
-            `cost` is `None`.
-        has_turns: whether the requests of later turns of conversations are counted; a conversation whose answer is
-            missing ends earlier.
-        may_ask_more: whether answers can lead to follow-up requests. `requests` includes the follow-up requests of an
-            item only if responses to all earlier requests of the item are recorded.
-        judge_requests: maximum number of requests to the judge model; equal answers are judged once.
-        embedded: maximum number of texts sent to each embedding model, by the model's name in the probe; equal texts
-            are sent once. Texts of baselines are not counted; their embeddings are usually recorded.
-        unknown_target: whether a fixture of the user provides the target, so that recorded responses cannot be found.
+            estimated from the length of the prompts and from `max_tokens`; `completion` is then an upper limit.
     """
 
-    name: str
-    file: str
-    requests: int
-    equal_prompts: str
-    placebo: int
-    recorded: int
-    shared: int
-    later: int
-    prompt_tokens: float | None
-    completion_tokens: float | None
+    prompt: float
+    completion: float | None
     known: int
-    cost: float | None
-    batch_cost: float | None
-    has_turns: bool
-    may_ask_more: bool
-    judge_requests: int
-    embedded: Mapping[str, int]
-    unknown_target: bool
-
-    @property
-    def to_send(self) -> int:
-        return self.requests - self.recorded - self.shared
-
-    def to_json(self) -> dict[str, Json]:
-        return {**asdict(self), "to_send": self.to_send}
 
 
 class Forecaster:
@@ -105,13 +95,17 @@ class Forecaster:
     """
 
     def __init__(self, run: Run, *, last_only: bool = False) -> None:
-        self._run = run
-        self._first = -1 if last_only else 0
+        self._run, self._last_only = run, last_only
         self._seen: set[str] = set()
         self._stand_ins: dict[int, Response] = {}
+        self._lines: list[str] = []
+        self._to_send = 0
+        self._has_turns = self._may_ask_more = False
+        self._costs: list[tuple[float | None, float | None, bool]] = []
+        """Cost, cost in batches, and whether answers are known, of each probe with requests to send."""
 
-    def forecast(self, file: str, items: Sequence[ProbeItem], target: Target | None) -> Forecast:
-        """Return the forecast for the selected items of one probe.
+    def add(self, file: str, items: Sequence[ProbeItem], target: Target | None) -> None:
+        """Count the requests of the selected items of one probe.
 
         Args:
             file: path of the probe's file, as in node ids.
@@ -119,6 +113,10 @@ class Forecaster:
             target: the target; `None` if a fixture of the user provides it.
         """
         probe, follow_ups = items[0].probe, items[0].probe.follow_ups
+        title = printable(f"{items[0].baseline_name} ({file})")
+        if not items[0].asks:
+            self._lines.append(f"{title}: no requests, because its answers are in a file")
+            return
         requests: dict[str, Request] = {}
         later: set[str] = set()
         measured_keys: set[str] = set()
@@ -126,11 +124,11 @@ class Forecaster:
         of_placebos = [placebo for item in items if (placebo := variants.placebo_of(item)) is not None]
         of_variants = [variant for item in items for variant in variants.variants_of(item).values()]
         counts = []
-        for group in (items, of_placebos, of_variants) if items[0].asks else ():
+        for group in (items, of_placebos, of_variants):
             for item in group:
-                requests |= self._requests_of(item.analyses[self._first], target)
+                requests |= self._requests_of(item.analyses[-1 if self._last_only else 0], target)
                 later |= self._requests_of(item.analyses[-1], target).keys()
-                keys = set(self._keys(item.analyses[-1].prompts(), target))
+                keys = set(_keys(item.analyses[-1].prompts(), target))
                 measured_keys |= keys
                 if (embedder := item.models.embedder) is not None:
                     embedded[embedder] |= keys
@@ -139,89 +137,121 @@ class Forecaster:
         left = {key: request for key, request in requests.items() if key not in recorded}
         new = [request for key, request in left.items() if key not in self._seen]
         self._seen |= left.keys()
-        prompt_tokens, completion_tokens, known = self._tokens(target, requests, new)
-        price = target and self._run.settings.price_of(target.name)
-        in_batches = self._run.settings.in_batches and target is not None and has_batches(target)
-        cost = None
-        if price and prompt_tokens is not None and completion_tokens is not None:
-            cost = cost_of(price, prompt_tokens, completion_tokens)
-        return Forecast(
-            name=items[0].baseline_name,
-            file=file,
-            requests=len(requests),
-            equal_prompts=probe.equal_prompts_text if requests else "",
-            placebo=counts[1] - counts[0] if counts else 0,
-            recorded=len(recorded),
-            shared=len(left) - len(new),
-            later=len(later - requests.keys()),
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
-            known=known,
-            cost=cost,
-            batch_cost=cost * BATCH_PRICE if cost is not None and in_batches and not follow_ups.are_turns else None,
-            has_turns=bool(requests) and follow_ups.are_turns,
-            may_ask_more=bool(requests) and follow_ups.possible and not follow_ups.are_turns,
-            judge_requests=len(measured_keys) * probe.reading.judge_votes,
-            embedded={name: len(keys) for name, keys in embedded.items()},
-            unknown_target=target is None and bool(requests),
-        )
+        self._to_send += len(new)
+        self._has_turns |= follow_ups.are_turns and bool(new)
+        self._may_ask_more |= follow_ups.possible and not follow_ups.are_turns
+
+        shared = f"{len(left) - len(new):,} shared with the probes above, " if len(left) > len(new) else ""
+        most = "at most " if follow_ups.are_turns and new else ""
+        needed = f"{most}{counted(len(requests), 'request')}, {len(recorded):,} recorded"
+        self._lines.append(f"{title}: {needed}, {shared}{len(new):,} to send")
+        more = [probe.equal_prompts_text]
+        if follow_ups.are_turns:
+            more.append("including all turns of conversations; a conversation ends early if an answer is missing")
+        if placebos := counts[1] - counts[0]:
+            more.append(f"including {placebos:,} for the placebo swap (`placebo: false` under `swap` saves these)")
+        if further := len(later - requests.keys()):
+            more.append(f"up to {counted(further, 'further request')} while verdicts are inconclusive")
+        if judged := len(measured_keys) * probe.reading.judge_votes:
+            more.append(f"up to {counted(judged, 'request')} to the judge model")
+        more += [
+            f"up to {counted(len(texts), 'text')}, and the texts of the baseline, are sent to {printable(name)} for "
+            "embeddings"
+            for name, texts in embedded.items()
+        ]
+        if target is None:
+            more.append(
+                "the fixture fairness_target sets the target, so the recorded answers are not known yet: fewer "
+                "requests may be sent"
+            )
+        more += self._cost_lines(target, requests, new, has_turns=follow_ups.are_turns) if new else []
+        self._lines += [f"  {line}" for line in more if line]
+
+    def lines(self, tests: int) -> list[str]:
+        """Return the forecast of the run: the lines of each probe, and the total.
+
+        Args:
+            tests: number of selected Python tests that send requests, which cannot be counted.
+        """
+        settings, total = self._run.settings, self._to_send
+        most = "at most " if self._has_turns else ""
+        to = f" to {printable(self._run.targets.description)}" if self._lines else ", because no probe is selected"
+        cost = ""
+        if self._costs and all(cost is not None for cost, _, _ in self._costs):
+            word = "about" if all(known for _, _, known in self._costs) else "at most about"
+            batched = [batch for _, batch, _ in self._costs if batch is not None]
+            cost = f", cost {word} {money(sum(cost or 0.0 for cost, _, _ in self._costs))}"
+            cost += f", by batch about {money(sum(batched))}" if len(batched) == len(self._costs) else ""
+        lines = [*self._lines, f"total: {most}{counted(total, 'request')}{to}{cost}; nothing was sent"]
+        if settings.replay and total:
+            lines.append("--fairness-replay sends none of these requests: items that need them would end in an error")
+        elif settings.max_requests is not None and total > settings.max_requests:
+            lines.append(
+                f"--fairness-max-requests allows only {settings.max_requests:,} of these requests: some items would "
+                "lack answers"
+            )
+        not_counted = ["retries"] if total else []
+        not_counted += ["follow-up requests that depend on answers"] if self._may_ask_more else []
+        not_counted += [f"requests of {counted(tests, 'Python test')}"] if tests else []
+        return [*lines, *([f"not counted: {', '.join(not_counted)}"] if not_counted else [])]
+
+    def _cost_lines(
+        self, target: Target | None, requests: Mapping[str, Request], new: Sequence[Request], *, has_turns: bool
+    ) -> list[str]:
+        """Return lines with the tokens of the requests `new` and, if prices are known, with their cost."""
+        tokens, settings = self._tokens(target, requests, new), self._run.settings
+        price = target and settings.price_of(target.name)
+        cost = None if not price or tokens.completion is None else cost_of(price, tokens.prompt, tokens.completion)
+        by_batch = settings.in_batches and target is not None and has_batches(target) and not has_turns
+        batch_cost = None if cost is None or not by_batch else cost * BATCH_PRICE
+        self._costs.append((cost, batch_cost, tokens.known > 0))
+        if tokens.known:
+            basis = f"(estimated from {counted(tokens.known, 'recorded answer')})"
+            lines = [f"about {tokens.prompt:,.0f} prompt and {tokens.completion:,.0f} completion tokens {basis}"]
+        else:
+            answers = (
+                "an unlimited number of completion tokens (no max_tokens)"
+                if tokens.completion is None
+                else f"at most {tokens.completion:,.0f} completion tokens (max_tokens)"
+            )
+            lines = [f"about {tokens.prompt:,.0f} prompt tokens (4 characters each) and {answers}"]
+        if cost is not None:
+            word = "about" if tokens.known else "at most about"
+            batch = "" if batch_cost is None else f", by batch about {money(batch_cost)}"
+            lines.append(f"cost: {word} {money(cost)} (fairness_prices){batch}")
+        return lines
 
     def _requests_of(self, item: ProbeItem, target: Target | None) -> dict[str, Request]:
         """Return the requests of an item by key, with all turns of conversations.
 
         Other follow-up requests are included only if responses to all earlier requests are recorded.
         """
-        probe, prompts = item.probe, list(item.prompts())
-        requests = self._requests_by_key(prompts, target)
-        while probe.follow_ups.possible:
-            recorded = self._recorded(target, requests)
-            if len(recorded) < len(requests) and not probe.follow_ups.are_turns:
-                break
-            stand_in = self._stand_in(probe, recorded)
-            responses = [recorded.get(key, stand_in) for key in self._keys(prompts, target)]
-            more = probe.follow_ups.next_prompts(read_all(prompts, responses, probe.language))
-            if not more:
-                break
-            prompts += more
-            requests |= self._requests_by_key(more, target)
+        requests: dict[str, Request] = {}
+
+        def responses_to(prompts: Sequence[Prompt]) -> list[Response | None]:
+            keys = _keys(prompts, target)
+            recorded = self._recorded(target, keys)
+            if id(item.probe) not in self._stand_ins:
+                # A response of a likely length; all items of a probe have the same, so that a conversation that they
+                # share is counted once.
+                limit = (item.probe.sampling.max_tokens or 0) * CHARACTERS_PER_TOKEN
+                length = sum(len(each.text) for each in recorded.values()) / len(recorded) if recorded else limit
+                self._stand_ins[id(item.probe)] = Response("…" * max(1, round(length)))
+            return [recorded.get(key) for key in keys]
+
+        for prompts in turns(item.probe, list(item.prompts()), responses_to, lambda: self._stand_ins[id(item.probe)]):
+            requests |= zip(_keys(prompts, target), (prompt.request for prompt in prompts), strict=True)
         return requests
-
-    def _stand_in(self, probe: Probe, recorded: Mapping[str, Response]) -> Response:
-        """Return a response of a likely length, which takes the place of unrecorded answers in conversations.
-
-        All items of a probe get the same response, so that a conversation that they share is counted once.
-        """
-        if id(probe) not in self._stand_ins:
-            limit = (probe.sampling.max_tokens or 0) * CHARACTERS_PER_TOKEN
-            lengths = [len(response.text) for response in recorded.values()]
-            length = sum(lengths) / len(lengths) if lengths else limit
-            self._stand_ins[id(probe)] = Response("…" * max(1, round(length)))
-        return self._stand_ins[id(probe)]
-
-    def _requests_by_key(self, prompts: Iterable[Prompt], target: Target | None) -> dict[str, Request]:
-        return dict(zip(self._keys(prompts, target), (prompt.request for prompt in prompts), strict=True))
-
-    def _keys(self, prompts: Iterable[Prompt], target: Target | None) -> list[str]:
-        return [response_key(target.identity if target else "", prompt.request) for prompt in prompts]
 
     def _recorded(
         self, target: Target | None, keys: Iterable[str], fresh: Freshness | None = None
     ) -> dict[str, Response]:
-        # `self._run.store` would create a missing store.
+        # `run.store` would create a missing store.
         if target is None or not self._run.settings.store.exists():
             return {}
         return self._run.store.get(keys, fresh or self._run.engines.freshness(target))
 
-    def _tokens(
-        self, target: Target | None, requests: Mapping[str, Request], new: Sequence[Request]
-    ) -> tuple[float | None, float | None, int]:
-        """Estimate the tokens of the requests `new`.
-
-        Returns:
-            Values of `Forecast.prompt_tokens`, `Forecast.completion_tokens` and `Forecast.known`.
-        """
-        if not new:
-            return None, None, 0
+    def _tokens(self, target: Target | None, requests: Mapping[str, Request], new: Sequence[Request]) -> Tokens:
         known = [
             (response.prompt_tokens, response.completion_tokens, _length(requests[key]))
             for key, response in self._recorded(target, requests, ANY_ANSWER).items()
@@ -230,14 +260,22 @@ class Forecaster:
         length = sum(map(_length, new))
         if known:
             per_character = sum(prompt for prompt, _, _ in known) / max(1, sum(length for _, _, length in known))
-            return (
-                length * per_character,
-                len(new) * sum(completion for _, completion, _ in known) / len(known),
-                len(known),
-            )
+            completion = len(new) * sum(completion for _, completion, _ in known) / len(known)
+            return Tokens(length * per_character, completion, len(known))
         limits = [request.sampling.max_tokens for request in new]
         bound = None if None in limits else float(sum(limit or 0 for limit in limits))
-        return length / CHARACTERS_PER_TOKEN, bound, 0
+        return Tokens(length / CHARACTERS_PER_TOKEN, bound, 0)
+
+
+def _keys(prompts: Iterable[Prompt], target: Target | None) -> list[str]:
+    return [response_key(target.identity if target else "", prompt.request) for prompt in prompts]
+
+
+def _length(request: Request) -> int:
+    return len(request.tools) + sum(len(message.content) for message in request.messages)
+
+
+# Header of a run: numbers of requests, counted in little memory.
 
 
 @dataclass(frozen=True)
@@ -266,43 +304,40 @@ def count_requests(run: Run, target: Target | None, analyses: Iterable[ProbeItem
         target: the target; `None` if a fixture of the user provides it, so that recorded responses cannot be found.
         analyses: the items, each at the interim or final analysis whose requests are counted.
     """
-    identity = target.identity if target else ""
     shard = None if target is None else run.settings.shard
     none = np.empty(0, np.uint64)
     needed, recorded, oldest = [none], [none], []
 
-    def add(keys: Sequence[str], *, read: bool = False) -> list[Response]:
-        """Count the requests with these keys, and return a response to each.
-
-        If `read` is set, recorded responses are read from the store; all other responses are `STAND_IN`.
-        """
+    def count(keys: Sequence[str]) -> Sequence[str]:
+        """Count the requests with these keys, and return the keys with a recorded response."""
         needed.append(_short_keys(keys))
-        if target is not None and (found := list(run.engines.recorded(target, keys))):
+        found = [] if target is None else list(run.engines.recorded(target, keys))
+        if found:
             recorded.append(_short_keys(found))
             oldest.append(run.engines.oldest_of(found))
-            responses = run.store.get(found, run.engines.freshness(target)) if read else {}
-            return [responses.get(key, STAND_IN) for key in keys]
-        return [STAND_IN] * len(keys)
+        return found
 
-    def own_part(prompts: Iterable[Prompt]) -> Iterator[tuple[str, Prompt]]:
-        """Yield the prompts whose requests the run sends to this target, each with its request's key."""
-        asked = (each for each in prompts if target is None or registry.can_answer(target, each.request))
-        keyed = ((response_key(identity, prompt.request), prompt) for prompt in asked)
-        return keyed if shard is None else (each for each in keyed if shard.holds(each[0]))
+    def responses_to(prompts: Sequence[Prompt]) -> list[Response | None]:
+        keys = _keys(prompts, target)
+        found = count(keys)
+        responses = {} if target is None or not found else run.store.get(found, run.engines.freshness(target))
+        return [responses.get(key) for key in keys]
+
+    def own_part(prompts: Iterable[Prompt]) -> Iterator[Prompt]:
+        """Yield the prompts whose requests the run sends to this target."""
+        for prompt in prompts:
+            is_own = shard is None or shard.holds(_keys([prompt], target)[0])
+            if is_own and (target is None or registry.can_answer(target, prompt.request)):
+                yield prompt
 
     by_probe = _prompts(analyses)
     single = chain.from_iterable(prompts for probe, prompts in by_probe if not probe.follow_ups.are_turns)
     for some in chunks_of(own_part(single), BATCH):
-        add([key for key, _ in some])
+        count(_keys(some, target))
     for probe, prompts in by_probe:
         for some in chunks_of(own_part(prompts), BATCH) if probe.follow_ups.are_turns else ():
-            own: Sequence[Prompt] = [prompt for _, prompt in some]
-            answers: list[Answer] = []
-            while own:
-                # The next turns of a conversation depend on the responses.
-                responses = add([response_key(identity, prompt.request) for prompt in own], read=True)
-                answers += read_all(own, responses, probe.language)
-                own = probe.follow_ups.next_prompts(answers)
+            for _ in turns(probe, some, responses_to, lambda: STAND_IN):
+                pass  # `responses_to` counts the requests
     total, reused = _distinct(needed), _distinct(recorded)
     return RequestCount(
         total - reused, reused, min((created for created in oldest if created is not None), default=None)
@@ -338,7 +373,3 @@ def _prompts_of(items: Sequence[ProbeItem]) -> Iterator[Prompt]:
             RECENT.prompts_of(items[0].probe, items[0].trial_count),
             lambda labels: any(item.uses(labels) for item in items),
         )
-
-
-def _length(request: Request) -> int:
-    return len(request.tools) + sum(len(message.content) for message in request.messages)
