@@ -381,8 +381,11 @@ def is_refusal(text: str, language: Language, *, number_asked: bool = False) -> 
     short = text[: 2 * _HEAD]
     if "&" in short:
         short = html.unescape(short)
-    short = unicodedata.normalize("NFC", _APOSTROPHES.sub("'", short))
-    head = _without_quotations(_BLANKS.sub(" ", short)[:_HEAD].casefold())
+    # A pattern that finds nothing takes most of the time: texts of ASCII characters and single blanks need none.
+    short = short.replace("`", "'") if short.isascii() else unicodedata.normalize("NFC", _APOSTROPHES.sub("'", short))
+    if "  " in short or "\t" in short or "\u00a0" in short:
+        short = _BLANKS.sub(" ", short)
+    head = _without_quotations(short[:_HEAD].casefold())
     if head.startswith("im ") or any(word in head for word in _UNMARKED):
         head = _WITHOUT_APOSTROPHE.sub(r"\1\2'", head)
     if ". " in head and any(title in head for title in _TITLES):
@@ -415,7 +418,7 @@ def _function_words() -> dict[str, frozenset[str]]:
 
 def _without_quotations(head: str) -> str:
     """Return a text without direct speech and other quotations, unless the whole text is a single quotation."""
-    if not _QUOTES.search(head):
+    if '"' not in head and (head.isascii() or not _QUOTES.search(head)):
         return head
     rest, quotations = _QUOTATION.subn(" ", head)
     return rest if quotations > 1 or any(map(str.isalnum, rest)) else head

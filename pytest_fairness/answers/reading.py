@@ -45,7 +45,7 @@ from pytest_fairness.records import (
 # One step comes before all readers: `split` separates what the model says from what it thinks. Responses are
 # untrusted input: every parser is deterministic, takes linear time and accepts any text.
 
-VERSION = 5
+VERSION = 6
 """Version of the reading of answers; it changes whenever a text gets another status or content."""
 LONGEST = 200_000
 """Maximum number of characters of an answer. A longer answer, from a model that never stops, counts as unreadable,
@@ -170,16 +170,12 @@ def _json(text: str, language: Language) -> Content:
 
 def _refuses_in_json(value: Json, language: Language) -> bool:
     """Return whether JSON is only a refusal, as `{"products": [], "note": "I'm sorry, but I can't …"}`."""
-    refused = False
-    for key, leaf in structured.leaves(value):
-        if isinstance(leaf, structured.Number):
-            if key.casefold() not in _STATUS_KEYS:
-                return False
-        elif isinstance(leaf, str) and leaf.strip() and not _STATUS_WORD.fullmatch(leaf.strip()):
-            if not is_refusal(leaf, language):
-                return False
-            refused = True
-    return refused
+    leaves = list(structured.leaves(value))
+    if any(isinstance(leaf, structured.Number) and key.casefold() not in _STATUS_KEYS for key, leaf in leaves):
+        return False
+    texts = [leaf.strip() for _, leaf in leaves if isinstance(leaf, str) and not isinstance(leaf, structured.Number)]
+    texts = [text for text in texts if text and not _STATUS_WORD.fullmatch(text)]
+    return bool(texts) and all(is_refusal(text, language) for text in texts)
 
 
 def _list(text: str, language: Language) -> Content:
@@ -365,22 +361,18 @@ def split(text: str, own: Marks = ()) -> Spoken:
     response, because chat templates may swallow the beginning. A beginning without an end counts at the beginning of a
     line only. In a response that is JSON as a whole, only pairs of marks inside one of its texts count.
     """
-    if _is_channels(text):
+    marks = [mark for mark in _marks(own).finditer(text) if not _is_quoted(mark)]
+    channels = "<|channel|>" in text
+    is_json = (channels or bool(marks)) and structured.is_json(text)
+    if (channels and not is_json) or _BARE_START.match(text) is not None:
         spoken = _of_channels(text)
     else:
-        marks = [mark for mark in _marks(own).finditer(text) if not _is_quoted(mark)]
-        if marks and _is_json(text):
-            marks = _pairs_in_values(text, marks)
+        marks = _pairs_in_values(text, marks) if is_json else marks
         spoken = _outside_marks(text, marks) if marks else Spoken(text)
     if "<" in spoken.text and (answer := _ANSWER.fullmatch(spoken.text.strip())) is not None:
         inside = next(group for group in answer.groups()[1:] if group is not None)
         spoken = spoken._replace(text=inside)
     return spoken
-
-
-def _is_channels(text: str) -> bool:
-    has_tokens = "<|channel|>" in text and not _is_json(text)
-    return has_tokens or _BARE_START.match(text) is not None
 
 
 def _is_quoted(mark: re.Match[str]) -> bool:
@@ -396,16 +388,6 @@ def _pairs_in_values(text: str, marks: list[re.Match[str]]) -> list[re.Match[str
         and _UNESCAPED_QUOTE.search(text, begin.end(), end.start()) is None
     ]
     return [mark for pair in pairs for mark in pair]
-
-
-def _is_json(text: str) -> bool:
-    if text.strip()[:1] not in ("{", "["):
-        return False
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def _of_channels(text: str) -> Spoken:

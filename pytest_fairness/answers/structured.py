@@ -110,6 +110,17 @@ _decoder = json.JSONDecoder(
 )
 
 
+def is_json(text: str) -> bool:
+    """Return whether a whole text is a JSON object or array."""
+    if text.strip()[:1] not in ("{", "["):
+        return False
+    try:
+        _decoder.decode(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def find_json(text: str) -> Json | None:
     """Return the longest JSON object or array in a text, or `None`; JSON with nothing but numbers does not count.
 

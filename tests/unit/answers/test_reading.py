@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_fairness.answers.lists_and_refusals import is_refusal
-from pytest_fairness.answers.reading import answer
+from pytest_fairness.answers.reading import Spoken, answer, split
 from pytest_fairness.languages import ENGLISH
 from pytest_fairness.records import AnswerFormat, Json, Prompt, Request, Response, Status
 from tests.support.readings import read
@@ -216,6 +216,11 @@ MAP = '{"Lotion": "Keeps skin soft.", "Comb": "For hair."}'
 )
 def test_json_becomes_one_text(text: str) -> None:
     assert content(text, "json") == "Lotion\nKeeps skin soft.\nComb\nFor hair."
+
+
+def test_a_mark_in_json_with_a_raw_line_end_is_a_part_of_its_text() -> None:
+    text = '{"note": "two\nlines, then </think> as a word", "answer": "yes"}'
+    assert split(text) == Spoken(text)
 
 
 def test_json_keeps_order_repetition_and_numbers_as_written() -> None:
