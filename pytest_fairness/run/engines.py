@@ -236,10 +236,7 @@ class Targets:
             return None
         folder = item.probe.source.path.parent
         if (name, folder) not in self._embedders:
-            # Imported here, because few probes need it.
-            from pytest_fairness.targets.providers import open_embedder
-
-            self._embedders[name, folder] = open_embedder(name, self._settings, folder)
+            self._embedders[name, folder] = registry.open_embedder(name, self._settings, folder)
         return self._embedders[name, folder]
 
     def _open(self, spec: str) -> Target:

@@ -1,31 +1,43 @@
-"""Clients of Anthropic's Messages API and Message Batches API."""
+"""Targets `anthropic:MODEL`: Anthropic's Messages API and Message Batches API."""
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from datetime import datetime
 
-from pytest_fairness.errors import RequestFailed, RetryReason, TargetError, identifier
+from pytest_fairness.errors import RequestFailed, TargetError, identifier
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Json, Request, Response, is_block, thoughts_of, with_thoughts
-from pytest_fairness.targets import api_client
-from pytest_fairness.targets.api_client import (
+from pytest_fairness.targets.api import (
     CLOCK_SKEW,
     EVENT_STREAM,
     MALFORMED,
     NEUTRAL,
     ApiBatches,
-    ApiClient,
+    ApiTarget,
+    Endpoint,
     StatusError,
     events_in,
+    id_of,
+    model_of,
+    token_count,
 )
-from pytest_fairness.targets.base import BatchIntent, BatchResult, BatchStatus, BatchUnclear, json_line, refuse_stream
-from pytest_fairness.targets.http_client import blocked_response, httpx, is_blocked
-from pytest_fairness.targets.web import Endpoint
+from pytest_fairness.targets.base import (
+    BatchClient,
+    BatchIntent,
+    BatchResult,
+    BatchStatus,
+    BatchUnclear,
+    json_line,
+    refuse_stream,
+)
+from pytest_fairness.targets.web import BLOCKED, is_blocked
 
-# Client of Anthropic's Messages API.
-
+URL = "https://api.anthropic.com"
+KEY_VARIABLE, URL_VARIABLE = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
 PATH = "/v1/messages"
 MAX_TOKENS = 4096
 """Maximum number of tokens of an answer if the probe sets no `max_tokens`: the API requires a limit, and all models
@@ -44,38 +56,33 @@ FINISH_REASONS = {
 """`Response.finish_reason` for each stop reason of the API; other stop reasons stay unchanged."""
 
 
-class Messages(ApiClient):
-    def __init__(self, endpoint: Endpoint) -> None:
-        super().__init__(endpoint, {"anthropic-version": VERSION})
+class AnthropicTarget(ApiTarget):
+    """Model behind Anthropic's Messages API."""
+
+    api_headers = {"anthropic-version": VERSION}  # noqa: RUF012 - declared in the base class
+
+    def batch_client(self) -> BatchClient:
+        return MessageBatches(self.endpoint)
 
     async def ask(self, request: Request) -> Response:
         """Send a request with its sampling parameters, but without a seed, which the API does not accept.
 
         If the model rejects parameters with the default value 1, they are left out of later requests.
         """
-        refuse_stream(self._name, request)
+        refuse_stream(self.name, request)
         fields = request.sampling.to_json()
         sampling = self._accepted({name: fields[name] for name in NEUTRAL if name in fields})
         version = {"anthropic-version": SAMPLING_VERSION} if sampling else {}
-        with self._translated_errors():
-            try:
-                body = self._body(request) | sampling | ({"stream": True} if self._streams else {})
-                response = await self._send("POST", PATH, body, headers=version)
-            except StatusError as error:
-                if error.blocked:
-                    return blocked_response()
-                if error.status == 400 and self._wants_stream(error):
-                    raise RequestFailed(str(self._error_of(error)), retry=RetryReason.REPHRASED) from error
-                if rejected := self._sampling_error(error, sampling | request.sampling.extra_fields):
-                    raise rejected from error
-                raise
-        self._has_answered = True
-        return await api_client.read_response(self._read, response)
+        named = sampling | request.sampling.extra_fields
+        try:
+            return await self._answer(PATH, self._body(request) | sampling, named, self._read_body, headers=version)
+        except StatusError as error:
+            raise self._error_of(error) from error
 
     def _body(self, request: Request) -> dict[str, Json]:
         limit, tools = request.sampling.max_tokens, request.tool_definitions
         return {
-            "model": self._model,
+            "model": self.endpoint.model,
             "messages": [message.to_json() for message in request.conversation],
             "max_tokens": MAX_TOKENS if limit is None else limit,
             **({} if request.system is None else {"system": request.system}),
@@ -88,21 +95,21 @@ class Messages(ApiClient):
         match error.status:
             case 404:
                 return TargetError(
-                    f"{self._name}: {self._endpoint} knows no model {self._model!r} (HTTP 404: {shown}). Check "
-                    "--fairness-target."
+                    f"{self.name}: {self._errors.endpoint} knows no model {self.endpoint.model!r} (HTTP 404: {shown}). "
+                    "Check --fairness-target."
                 )
             case 402 | 400 if error.status == 402 or "credit balance" in error.said:
                 return TargetError(
-                    f"{self._name}: the account has no credit (HTTP {error.status}: {shown}). Add credit."
+                    f"{self.name}: the account has no credit (HTTP {error.status}: {shown}). Add credit."
                 )
             case _:
-                return self._errors.for_status(error.status, error.response.headers, error.said)
+                return self._errors.for_status(error.status, error.headers, error.said)
 
-    def _read(self, response: httpx.Response) -> Response:
+    def _read_body(self, content: bytes) -> Response:
         try:
-            return self._read_message(message_in(response.content))
+            return self._read_message(message_in(content))
         except MALFORMED as error:
-            raise self._malformed_error("a message", response.content) from error
+            raise self._malformed_error("a message", content) from error
 
     def _read_message(self, message: Json) -> Response:
         """Return the response in a message.
@@ -120,18 +127,32 @@ class Messages(ApiClient):
         calls, thoughts = self._tool_calls([part for part in parts if part["type"] == "tool_use"]), thoughts_of(message)
         if not text and calls is None and not is_block(reason) and reason != "length" and not thoughts.strip():
             raise RequestFailed(
-                f"{self._name}: the message of {self._endpoint} has no text "
+                f"{self.name}: the message of {self._errors.endpoint} has no text "
                 f"(stop_reason {message.get('stop_reason')!r})."
             )
         usage = usage if isinstance(usage, dict) else {}
         return Response(
             self._redact_answer(with_thoughts(text, thoughts)),
             finish_reason=reason,
-            prompt_tokens=api_client.token_count(usage.get("input_tokens")),
-            completion_tokens=api_client.token_count(usage.get("output_tokens")),
+            prompt_tokens=token_count(usage.get("input_tokens")),
+            completion_tokens=token_count(usage.get("output_tokens")),
             model=identifier(message.get("model")),
             tool_calls=calls,
         )
+
+
+def open_anthropic(rest: str | None, settings: RunSettings) -> AnthropicTarget:
+    """Return the target `anthropic:MODEL`."""
+    endpoint = Endpoint.of(
+        "anthropic",
+        model_of("anthropic", rest),
+        settings,
+        default_url=URL,
+        base_url=os.environ.get(URL_VARIABLE, "").strip(),
+        url_settings=(URL_VARIABLE, "http://localhost:8000"),
+        key_variable=KEY_VARIABLE,
+    )
+    return AnthropicTarget(endpoint)
 
 
 def message_in(content: bytes) -> Json:
@@ -185,7 +206,7 @@ REASONS = {
 """Message for each type of result that has neither an answer nor an error message of the provider."""
 
 
-class MessageBatches(Messages, ApiBatches):
+class MessageBatches(ApiBatches, AnthropicTarget):
     """Client of the Message Batches API.
 
     The documented limits of a batch are 100,000 requests and 256 MB. `temperature` and `top_p` are left out if each of
@@ -225,7 +246,7 @@ class MessageBatches(Messages, ApiBatches):
                     return remote
         if unclear is not None:
             raise BatchUnclear(
-                f"{self._name}: an earlier run ended while it created a batch. Batch {unclear} may be that batch; "
+                f"{self.name}: an earlier run ended while it created a batch. Batch {unclear} may be that batch; "
                 "this can be checked after the batch has ended. Run again then."
             )
         return None
@@ -240,7 +261,7 @@ class MessageBatches(Messages, ApiBatches):
         del intent
         return await self._read_json(
             "a batch with an id",
-            lambda batch: api_client.id_of(batch["id"]),
+            lambda batch: id_of(batch["id"]),
             "POST",
             BATCHES,
             body={"requests": [json.loads(line) for line in lines]},
@@ -264,9 +285,9 @@ class MessageBatches(Messages, ApiBatches):
         if result["type"] == "succeeded":
             return BatchResult(key, self._outcome(self._read_message, result["message"], "a message"))
         if is_blocked(result.get("error")):
-            return BatchResult(key, blocked_response())
+            return BatchResult(key, BLOCKED)
         said = REASONS.get(result["type"]) or str(result["error"]["error"]["message"])
-        return BatchResult(key, self._rejected(said) or RequestFailed(f"{self._name}: {self._errors.quoted(said)}"))
+        return BatchResult(key, self._rejected(said) or RequestFailed(f"{self.name}: {self._errors.quoted(said)}"))
 
     def _status_error(self, error: StatusError) -> RequestFailed | TargetError:
         return self._no_batches_error(error.said) if error.status == 404 else super()._status_error(error)
@@ -276,4 +297,4 @@ def _listed(batch: Json) -> tuple[str, float, tuple[int, bool]]:
     """Return a batch's id, its date, its number of requests, and whether it has ended."""
     size = sum(int(batch["request_counts"][name]) for name in ("processing", *SETTLED))
     created = datetime.fromisoformat(batch["created_at"]).timestamp()
-    return api_client.id_of(batch["id"]), created, (size, batch["processing_status"] == "ended")
+    return id_of(batch["id"]), created, (size, batch["processing_status"] == "ended")

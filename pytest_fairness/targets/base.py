@@ -227,6 +227,8 @@ def json_line(value: Any) -> bytes:
 
 # Conversion of embeddings: from the responses of embedding servers, and to and from their recorded form.
 
+PAUSE = 0.02
+"""Seconds for which the first of several texts or requests waits for further ones that are then sent together."""
 MOST_DIMENSIONS = 65_536
 """Maximum number of dimensions of an embedding vector; a longer vector is a mistake or an attack."""
 BYTES = 4

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError, counted, joined
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import (
+    TOO_LONG,
     AnswerFormat,
     Json,
     Request,
@@ -26,8 +27,12 @@ from pytest_fairness.records import (
 from pytest_fairness.records.requests import JsonPath
 from pytest_fairness.targets.base import versioned
 from pytest_fairness.targets.web import (
+    BLOCKED,
     Headers,
     References,
+    ServerErrors,
+    finish_reason_in,
+    is_blocked,
     is_distinct,
     is_web_address,
     public_address,
@@ -37,7 +42,7 @@ from pytest_fairness.targets.web import (
 )
 
 if TYPE_CHECKING:
-    from pytest_fairness.targets.http_client import HttpErrors, httpx
+    from pytest_fairness.targets.http_client import Connection, Reply
 
 
 # JSON documents with placeholders, which are replaced by values.
@@ -165,8 +170,7 @@ class HttpTarget:
         version = settings.target_version
         self.identity = versioned(f"{self.name} asked by {hashlib.sha256(asked.encode()).hexdigest()[:12]}", version)
         self.reusable = version is not None
-        self._client: httpx.AsyncClient | None = None
-        self._errors: HttpErrors | None = None
+        self._connection: Connection | None = None
         self._readable_answers = self._unreadable_answers = 0
 
     def check(self) -> None:
@@ -174,45 +178,40 @@ class HttpTarget:
 
     async def open(self) -> None:
         # Imported here, because the import takes time and is not needed if all answers are recorded.
-        from pytest_fairness.targets.http_client import BoundedClient, HttpErrors, httpx
+        from pytest_fairness.targets.http_client import Connection
 
         url, headers = self._address_and_headers()
         self._url = url
-        self._errors = HttpErrors(self.name, self.name, "--fairness-target", self._redact)
-        sent = httpx.Headers({"Content-Type": "application/json"})
-        sent.update(headers)
-        self._client = BoundedClient(
-            max_bytes=self._max_bytes,
-            headers=sent,
+        self._connection = Connection(
+            url,
+            ServerErrors(self.name, self.name, "--fairness-target", self._redact),
+            headers={"Content-Type": "application/json", **headers},
             timeout=self._timeout,
-            limits=httpx.Limits(max_connections=max(100, self._limit)),
+            max_bytes=self._max_bytes,
+            connections=max(100, self._limit),
         )
 
     async def ask(self, request: Request) -> Response:
-        from pytest_fairness.targets.http_client import blocked_response, httpx, is_too_long, parsed, too_long_response
+        from pytest_fairness.targets.http_client import parsed
 
-        if self._client is None or self._errors is None:
+        if self._connection is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
+        errors = self._connection.errors
         content = json.dumps(self._filled_body(request))
-        try:
-            answer = await self._client.post(self._url, content=content.encode())
-        except httpx.TimeoutException as error:
-            raise self._errors.timed_out(error) from error
-        except httpx.HTTPError as error:
-            raise self._errors.disconnected(error) from error
-        if not answer.is_success:
+        answer = await self._connection.send("POST", body=content.encode(), follow=False)
+        if not answer.ok:
             if _is_blocked(answer):
-                return blocked_response()
-            raise self._status_error(answer, self._errors)
-        if is_too_long(answer):
-            return too_long_response()
-        found = await parsed(partial(self._read, errors=self._errors, answer_format=request.answer_format), answer)
+                return BLOCKED
+            raise self._status_error(answer, errors)
+        if answer.too_long:
+            return Response("", finish_reason=TOO_LONG)
+        found = await parsed(partial(self._read, errors=errors, answer_format=request.answer_format), answer)
         calls = found.tool_calls and self._without_secrets(found.tool_calls)
         return replace(found, text=self._without_secrets(found.text), tool_calls=calls)
 
     async def close(self) -> None:
-        if self._client is not None:
-            await self._client.aclose()
+        if self._connection is not None:
+            await self._connection.close()
 
     # Requests
 
@@ -274,8 +273,8 @@ class HttpTarget:
 
     # Responses
 
-    def _status_error(self, answer: httpx.Response, errors: HttpErrors) -> RequestFailed | TargetError:
-        status, said = answer.status_code, errors.quoted(answer.text)
+    def _status_error(self, answer: Reply, errors: ServerErrors) -> RequestFailed | TargetError:
+        status, said = answer.status, errors.quoted(answer.text)
         match status:
             case 403 if self._readable_answers:  # due to this request and not to the key
                 return errors.for_status(status, answer.headers, said)
@@ -290,20 +289,17 @@ class HttpTarget:
                 return TargetError(f"{self.name} was not found (HTTP 404: {said}). Check the address.")
             case 405:
                 return TargetError(f"{self.name} accepts no POST (HTTP {status}: {said}). Check the address.")
-            case _ if answer.is_redirect:
-                where = public_url(str(answer.next_request.url if answer.next_request else ""))
+            case _ if answer.moved_to:
                 return TargetError(
-                    f"{self.name} has moved to {errors.quoted(where)} (HTTP {status}). Set --fairness-target to that "
-                    "address."
+                    f"{self.name} has moved to {errors.quoted(answer.moved_to)} (HTTP {status}). Set --fairness-target "
+                    "to that address."
                 )
             case _:
                 return errors.for_status(
                     status, answer.headers, said, check="fairness_http_body and fairness_http_headers"
                 )
 
-    def _read(self, answer: httpx.Response, errors: HttpErrors, answer_format: AnswerFormat) -> Response:
-        from pytest_fairness.targets.http_client import finish_reason_in
-
+    def _read(self, answer: Reply, errors: ServerErrors, answer_format: AnswerFormat) -> Response:
         if self._answer_path == "$" and answer.headers.get("content-type", "").startswith("text/plain"):
             if answer_format == "calls":
                 raise self._wrong_type_error(answer.text, answer_format, errors)
@@ -315,7 +311,7 @@ class HttpTarget:
                 check="fairness_http_body",
             )
         try:
-            content = json.loads(answer.content)
+            content = json.loads(answer.body)
         except (ValueError, RecursionError) as error:
             raise self._unreadable_error(
                 f"{self.name}: the response is not JSON: {errors.quoted(answer.text, 120)!r}. Check that the "
@@ -350,7 +346,7 @@ class HttpTarget:
         around = self._message_path.find(content) if self._message_path is not None else []
         return Response(with_thoughts(text, thoughts_of(around[0]) if around else ""), reason)
 
-    def _no_match_error(self, content: Json, errors: HttpErrors) -> RequestFailed | TargetError:
+    def _no_match_error(self, content: Json, errors: ServerErrors) -> RequestFailed | TargetError:
         if isinstance(content, dict):
             found = f"has the keys {', '.join(content)}" if content else "is an empty object"
         else:
@@ -364,7 +360,7 @@ class HttpTarget:
         return self._unreadable_error(message)
 
     def _wrong_type_error(
-        self, value: Json, answer_format: AnswerFormat, errors: HttpErrors
+        self, value: Json, answer_format: AnswerFormat, errors: ServerErrors
     ) -> RequestFailed | TargetError:
         calls = "an object with `content` and `tool_calls`"
         wanted = {"text": "text", "number": "a number or text", "calls": calls}.get(answer_format, "text or a list")
@@ -412,11 +408,9 @@ class HttpTarget:
         return secret_remover(filter(is_distinct, self._references.secrets.values()))(text)
 
 
-def _is_blocked(answer: httpx.Response) -> bool:
-    from pytest_fairness.targets.http_client import is_blocked
-
+def _is_blocked(answer: Reply) -> bool:
     try:
-        return is_blocked(json.loads(answer.content), answer.status_code)
+        return is_blocked(json.loads(answer.body), answer.status)
     except (ValueError, RecursionError):
         return False
 

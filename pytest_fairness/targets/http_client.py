@@ -1,30 +1,39 @@
-"""HTTP client of all targets, its transport, and the errors of servers."""
+"""Connection to one web server, through which all targets send: limits, redirects, proxies, certificates, errors."""
 
 from __future__ import annotations
 
 import asyncio
-import email.utils
+import base64
+import json
 import logging
 import os
-import re
 import ssl
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
-from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
+import urllib.request
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from urllib.parse import urlencode
 
 import aiohttp
 from yarl import URL
 
-from pytest_fairness.errors import RequestFailed, RetryReason, TargetError, one_line
-from pytest_fairness.records import TOO_LONG, Json, Response, is_block
-from pytest_fairness.targets.web import public_url
+from pytest_fairness.errors import FairnessError, TargetError
+from pytest_fairness.records import Json
+from pytest_fairness.targets.api import StatusError
+from pytest_fairness.targets.web import ServerErrors, public_url
+from pytest_fairness.version import __version__
 
-# HTTP client of all targets, which limits the size of bodies and follows no redirect to another host.
+if TYPE_CHECKING:
+    import httpx2 as httpx
+else:
+    # The HTTP library on which the installed `openai` package is built.
+    httpx = import_module("httpx2" if int(version("openai").partition(".")[0]) >= 3 else "httpx")
+
+__all__ = ["Connection", "Reply", "SdkTransport", "bounded_lines", "httpx", "parsed"]
 
 T = TypeVar("T")
 
@@ -34,145 +43,245 @@ LARGE = 65_536
 """Size in bytes from which a body is parsed in a thread, so that the event loop can serve other requests."""
 MAX_REDIRECTS = 2
 """Maximum number of redirects of a request, so that a loop costs three hops."""
+MAX_CONNECTIONS = 1_000
+"""Maximum number of connections; this is the limit of OpenAI's and Anthropic's SDKs."""
+MAX_HEADER_BYTES = 65_536
+"""Maximum number of bytes of a response's status line, and of each header."""
+KEEP_ALIVE = 5.0
+"""Seconds for which an unused connection is kept."""
+_HEADERS = {
+    "accept": "*/*",
+    "accept-encoding": "gzip, deflate",
+    "connection": "keep-alive",
+    "user-agent": f"pytest-fairness/{__version__}",
+}
+SDK_HEADERS = ("content-type", "openai-organization", "openai-project")
+"""Headers of OpenAI's SDK that are sent: the other ones are the connection's, or describe this machine."""
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_log = logging.getLogger(__name__)
 
 
-if TYPE_CHECKING:
-    import httpx2 as httpx
-else:
-    httpx = import_module("httpx2" if int(version("openai").partition(".")[0]) >= 3 else "httpx")
+class Reply(NamedTuple):
+    """Response of a server, with its decompressed body.
 
-
-_LOGS = (httpx.__name__, "openai._base_client")
-"""Names of the loggers of the HTTP client and of OpenAI's client, which log the full address of each request."""
-_BODY_HEADERS = frozenset({b"content-encoding", b"content-length", b"transfer-encoding"})
-"""Names of headers that no longer describe a body after it is read and decompressed."""
-
-parsed_url = lru_cache(16)(httpx.URL)
-
-
-@lru_cache(16)
-def _certificates(verify: Any, trust_env: bool, *_environment: str | None) -> ssl.SSLContext:
-    """Read the accepted certificates, which takes 20 ms, once in a process."""
-    return httpx.create_ssl_context(verify, trust_env=trust_env)
-
-
-def _ssl_context(verify: Any, *, trust_env: bool) -> ssl.SSLContext:
-    try:
-        return _certificates(verify, trust_env, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
-    except OSError as error:
-        variable = "SSL_CERT_FILE" if os.environ.get("SSL_CERT_FILE") else "SSL_CERT_DIR"
-        raise TargetError(
-            f"The certificates that the environment variable {variable} names cannot be read: "
-            f"{os.environ.get(variable)}: {error.strerror or error}. Correct the path; the file must be in PEM format."
-        ) from error
-
-
-class RedirectedElsewhere(httpx.RequestError):
-    """Error for a redirect to another host, which is not followed."""
-
-    def __init__(self, url: str, status: int, location: str) -> None:
-        super().__init__(f"{public_url(url)} redirects to another host, {public_url(location)} (HTTP {status})")
-
-
-class RedirectedAsGet(RedirectedElsewhere):
-    """Error for a redirect that would turn a POST into a GET without the prompt."""
-
-    def __init__(self, url: str, status: int, location: str) -> None:
-        httpx.RequestError.__init__(
-            self, f"{public_url(url)} redirects to {public_url(location)}, which would be asked by GET (HTTP {status})"
-        )
-
-
-class BoundedTransport(httpx.AsyncBaseTransport):
-    """Transport that reads at most `max_bytes` of a decompressed body.
-
-    A longer body is dropped if the response is successful (see `is_too_long`). Of the body of an error or a redirect,
-    only the beginning is kept: at most `MAX_ERROR_BYTES` and at most `max_bytes`.
+    Attributes:
+        body: the body; empty if it is `too_long`, and cut off at `MAX_ERROR_BYTES` for an error.
+        too_long: whether the response is successful, but its body is over the connection's limit.
+        moved_to: address to which the server redirects the request, without secrets; empty if it does not.
     """
 
-    def __init__(self, transport: httpx.AsyncBaseTransport, max_bytes: int) -> None:
-        self._transport, self._max_bytes = transport, max_bytes
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    too_long: bool = False
+    moved_to: str = ""
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        response = await self._transport.handle_async_request(request)
-        limit = self._max_bytes if response.is_success else min(self._max_bytes, MAX_ERROR_BYTES)
-        body = bytearray()
-        try:
-            async with aclosing(_pieces(response)) as pieces:
-                async for piece in pieces:
-                    body += piece
-                    if len(body) > limit:
-                        break
-        finally:
-            await response.aclose()
-        too_long = response.is_success and len(body) > limit
-        return httpx.Response(
-            response.status_code,
-            headers=[(name, value) for name, value in response.headers.raw if name.lower() not in _BODY_HEADERS],
-            content=b"" if too_long else bytes(body[:limit]),
-            extensions={**response.extensions, "fairness_too_long": too_long},
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", "replace")
+
+
+class Connection:
+    """Connection of one target to one server; targets send through it only.
+
+    At most `max_bytes` of a body are read and decompressed. A redirect to another host, or one that would not send the
+    prompt, is an error. The login in the address is sent as a header; it and the query appear in no message and no log.
+    The proxies that environment variables set are used if `trust_environment` is true.
+
+    Raises:
+        TargetError: environment variables name certificates that cannot be read.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        errors: ServerErrors,
+        *,
+        headers: Mapping[str, str],
+        timeout: float,
+        max_bytes: int,
+        connections: int = MAX_CONNECTIONS,
+        trust_environment: bool = True,
+    ) -> None:
+        url = URL(address, encoded=True)
+        self.errors, self.max_bytes = errors, max_bytes
+        self.headers = {**_HEADERS, **{name.lower(): value for name, value in headers.items()}}
+        if url.user is not None:
+            login = base64.b64encode(f"{url.user}:{url.password or ''}".encode()).decode()
+            self.headers["authorization"] = f"Basic {login}"
+        self._origin, self._path, self._query = str(url.origin()), url.raw_path, url.raw_query_string
+        self._timeout = aiohttp.ClientTimeout(sock_connect=timeout, sock_read=timeout)
+        self._certificates = _certificates(
+            trust_environment, os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
         )
+        self._proxies = urllib.request.getproxies() if trust_environment else {}
+        self._connections = connections
+        self._session: aiohttp.ClientSession | None = None
 
-    async def aclose(self) -> None:
-        await self._transport.aclose()
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
 
+    async def send(
+        self,
+        method: str,
+        path: str = "",
+        body: Json | bytes = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        follow: bool = True,
+    ) -> Reply:
+        """Send a request, follow redirects within the host if `follow`, and return the response, whatever its status.
 
-def _pieces(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    """Return the decompressed pieces of a body; httpx's decoders are left out where nothing is compressed."""
-    pieces = response.aiter_bytes() if "Content-Encoding" in response.headers else response.stream
-    return cast("AsyncGenerator[bytes, None]", aiter(cast("AsyncIterator[bytes]", pieces)))
-
-
-class BoundedClient(httpx.AsyncClient):
-    """HTTP client with a `BoundedTransport`, which follows no redirect to another host."""
-
-    def __init__(self, *, max_bytes: int, **settings: Any) -> None:
-        self._max_bytes = max_bytes
-        super().__init__(**settings)
-        for name in _LOGS:
-            logging.getLogger(name).addFilter(_log_public_addresses)
-
-    def _init_transport(self, **settings: Any) -> httpx.AsyncBaseTransport:  # type: ignore[override] # as `__init__` calls it
-        transport = AiohttpTransport(
-            _ssl_context(settings["verify"], trust_env=settings["trust_env"]), settings["limits"], settings.get("proxy")
-        )
-        return BoundedTransport(transport, self._max_bytes)
-
-    def _init_proxy_transport(  # type: ignore[override] # as `__init__` calls it
-        self, proxy: httpx.Proxy, **settings: Any
-    ) -> httpx.AsyncBaseTransport:
-        if proxy.url.scheme in ("http", "https"):
-            return self._init_transport(proxy=proxy, **settings)
-        # aiohttp knows no SOCKS proxies
-        return BoundedTransport(super()._init_proxy_transport(proxy, **settings), self._max_bytes)
-
-    def build_request(self, method: str, url: httpx.URL | str, **settings: Any) -> httpx.Request:
-        return super().build_request(method, parsed_url(url), **settings)
-
-    async def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        """Send a request and return its response, whose body is read completely even with the option `stream`.
-
-        Redirects within the host are followed if the option `follow_redirects` (default: the client's setting) is true.
+        Path and query are added to those of the server's address. A body that is not `bytes` is sent as JSON.
 
         Raises:
-            RedirectedElsewhere: the server redirects to another host, or to a GET.
-            httpx.HTTPError: no complete response arrived.
+            RequestFailed: no complete response arrived.
+            TargetError: the certificate is not trusted, or the server redirects the request elsewhere.
         """
-        follow = options.pop("follow_redirects", self.follow_redirects)
+        url, headers = self._url(path, query), headers or {}
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body, separators=(",", ":")).encode()
+            headers = {"content-type": "application/json", **headers}
         for _ in range(MAX_REDIRECTS + 1):
-            response = await super().send(request, follow_redirects=False, **options)
-            following = response.next_request
-            if following is not None and not _same_host(request.url, following.url):
-                raise RedirectedElsewhere(str(request.url), response.status_code, str(following.url))
-            if following is not None and following.method != request.method:
-                raise RedirectedAsGet(str(request.url), response.status_code, str(following.url))
-            if following is None or follow is not True:
-                return response
-            request = following
-        raise httpx.TooManyRedirects(f"more than {MAX_REDIRECTS} redirects", request=request)
+            async with self._response(method, url, headers, body) as response:
+                limit = self.max_bytes if response.ok else min(self.max_bytes, MAX_ERROR_BYTES)
+                content = bytearray()
+                async for piece in _pieces(response, limit + 1):
+                    content += piece
+                    if len(content) > limit:
+                        break
+                too_long = response.ok and len(content) > limit
+                reply = Reply(response.status, response.headers, b"" if too_long else bytes(content[:limit]), too_long)
+                moved_to = self._redirect(response)
+            if moved_to is None:
+                return reply
+            if not follow:
+                return reply._replace(moved_to=public_url(str(moved_to)))
+            url = moved_to
+        raise self.errors.redirect_loop(f"more than {MAX_REDIRECTS} redirects")
+
+    async def lines(self, path: str, limit: int) -> AsyncGenerator[bytes]:
+        """Yield the lines of a body of any size, without lines of more than `limit` bytes.
+
+        Raises:
+            StatusError: the status is not a success.
+        """
+        async with self._response("GET", self._url(path), {}, None) as response:
+            if not response.ok:
+                body = await response.content.read(MAX_ERROR_BYTES)
+                raise StatusError(Reply(response.status, response.headers, body))
+            async for line in bounded_lines(_pieces(response, LARGE), limit):
+                yield line
+
+    def _url(self, path: str, query: Mapping[str, str] | None = None) -> URL:
+        """Return an address at the server; `path` and `query` are added to those of the server's address."""
+        whole = self._path.rstrip("/") + path if path else self._path
+        pairs = "&".join(filter(None, (self._query, urlencode(query or {}))))
+        return URL(f"{self._origin}{whole}{'?' if pairs else ''}{pairs}", encoded=True)
+
+    @asynccontextmanager
+    async def _response(
+        self, method: str, url: URL, headers: Mapping[str, str], body: bytes | None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send a request, and yield its response, whose body is not read yet; translate errors of the connection."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=self._connections, keepalive_timeout=KEEP_ALIVE, ssl=self._certificates
+                ),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                skip_auto_headers=("Content-Type",),
+                max_line_size=MAX_HEADER_BYTES,
+                max_field_size=MAX_HEADER_BYTES,
+            )
+        try:
+            response = await self._session.request(
+                method,
+                url,
+                headers={**self.headers, **headers},
+                data=body,
+                allow_redirects=False,
+                timeout=self._timeout,
+                proxy=self._proxy(url),
+            )
+            try:
+                _log.info("HTTP request: %s %s %d", method, url.with_query(None), response.status)
+                yield response
+            finally:
+                response.close()  # keeps the connection for the next request if the body was read to its end
+        except (aiohttp.ClientError, TimeoutError, OSError, zlib.error) as error:
+            raise self._failure(error) from error
+
+    def _proxy(self, url: URL) -> URL | None:
+        proxy = self._proxies.get(url.scheme, self._proxies.get("all"))
+        if proxy is None or url.host is None or urllib.request.proxy_bypass(url.host):
+            return None
+        found = URL(proxy if "://" in proxy else f"http://{proxy}", encoded=True)
+        if found.scheme not in ("http", "https"):
+            raise TargetError(
+                f"{self.errors.name}: the proxy {public_url(proxy)} in the environment is not an HTTP proxy. Set the "
+                f"environment variable {url.scheme}_proxy to an HTTP proxy, or no_proxy to {url.host}."
+            )
+        return found
+
+    def _redirect(self, response: aiohttp.ClientResponse) -> URL | None:
+        """Return where a response redirects its request, if anywhere; raise `TargetError` for another host or a GET."""
+        location = response.headers.get("location")
+        if response.status not in _REDIRECTS or location is None:
+            return None
+        url = response.url
+        try:
+            target = url.join(URL(location, encoded=True))
+            ports = {url.explicit_port, target.explicit_port}
+        except ValueError:
+            raise self.errors.incomplete("it redirects to an invalid address") from None
+        upgraded = (url.scheme, target.scheme) == ("http", "https") and ports == {None}
+        where = f"{public_url(str(url))} redirects to {{}}{public_url(str(target))}{{}} (HTTP {response.status})"
+        if url.host != target.host or not (upgraded or url.origin() == target.origin()):
+            raise self.errors.redirected(where.format("another host, ", ""))
+        if response.method == "POST" and response.status < 307:
+            raise self.errors.redirected(where.format("", ", which would be asked by GET"))
+        return target
+
+    def _failure(self, error: Exception) -> FairnessError:
+        errors = self.errors
+        match error:
+            case aiohttp.ClientHttpProxyError():
+                return errors.unreachable(f"the proxy answers HTTP {error.status} {error.message}")
+            case aiohttp.ClientConnectorCertificateError():
+                return errors.untrusted(str(error))
+            case aiohttp.ClientConnectorError():
+                return errors.unreachable(str(error))
+            case aiohttp.ConnectionTimeoutError():
+                return errors.no_connection_in_time()
+            case aiohttp.ServerTimeoutError():
+                return errors.timed_out()
+            case aiohttp.ClientResponseError():
+                return errors.incomplete(error.message)
+        return errors.incomplete(str(error) or type(error).__name__)
 
 
-async def bounded_lines(pieces: AsyncIterator[bytes], limit: int) -> AsyncIterator[bytes]:
+async def _pieces(response: aiohttp.ClientResponse, at_once: int) -> AsyncGenerator[bytes]:
+    """Yield the pieces of a body, decompressed, each of at most `at_once` bytes if the body is compressed."""
+    encoding = response.headers.get("content-encoding", "").lower()
+    unpack = zlib.decompressobj(47) if encoding in ("gzip", "x-gzip", "deflate") else None  # either kind of header
+    async for piece in response.content.iter_any():
+        packed = piece
+        while unpack is not None and packed:
+            yield unpack.decompress(packed, at_once)
+            packed = unpack.unconsumed_tail
+        if unpack is None:
+            yield piece
+
+
+async def bounded_lines(pieces: AsyncIterator[bytes], limit: int) -> AsyncGenerator[bytes]:
     """Yield the lines of a body; leave out lines of more than `limit` bytes."""
     line, skipping = bytearray(), False
     async for piece in pieces:
@@ -189,333 +298,46 @@ async def bounded_lines(pieces: AsyncIterator[bytes], limit: int) -> AsyncIterat
         yield bytes(line)
 
 
-def is_too_long(response: httpx.Response) -> bool:
-    """Return whether the body was longer than the limit of the `BoundedClient` that read it."""
-    return bool(response.extensions.get("fairness_too_long"))
-
-
-def too_long_response() -> Response:
-    """Return the response that is recorded in place of a body over the limit; its answer counts as unreadable."""
-    return Response("", finish_reason=TOO_LONG)
-
-
-async def parsed(parse: Callable[[httpx.Response], T], response: httpx.Response) -> T:
+async def parsed(parse: Callable[[Reply], T], reply: Reply) -> T:
     """Return the result of `parse` for a response; for a large body, `parse` runs in a thread."""
-    if len(response.content) < LARGE:
-        return parse(response)
-    return await asyncio.to_thread(parse, response)
+    if len(reply.body) < LARGE:
+        return parse(reply)
+    return await asyncio.to_thread(parse, reply)
 
 
-def _log_public_addresses(record: logging.LogRecord) -> bool:
-    """Filter a log record: remove user, password and query from its addresses, and remove its traceback."""
-    if isinstance(record.args, tuple):
-        record.args = tuple(public_url(str(value)) if isinstance(value, httpx.URL) else value for value in record.args)
-    record.exc_info = None  # versions 1 and 2 of OpenAI's client log tracebacks, whose messages contain the address
-    return True
+@lru_cache(16)
+def _certificates(trust_environment: bool, *_files: str | None) -> ssl.SSLContext:
+    """Read the accepted certificates, which takes 20 ms, once in a process.
 
-
-def _same_host(one: httpx.URL, other: httpx.URL) -> bool:
-    """Return whether two addresses have the same scheme, host and port, or differ only by an upgrade to `https`."""
-    upgraded = (one.scheme, other.scheme) == ("http", "https") and {one.port, other.port} <= {None}
-    return one.host == other.host and (upgraded or (one.scheme, one.port) == (other.scheme, other.port))
-
-
-# Errors of targets that are asked over HTTP; messages say what happened, at which server, and what to check.
-#
-# Providers also say in the body of a response, or in its finish reason, that an answer was withheld, cut off or
-# broken off. All targets recognise these words with the functions of this module.
-
-OVERLOADED = frozenset({429, 503, 529})
-"""HTTP statuses of a server that limits the rate of requests or is overloaded."""
-TRANSIENT = frozenset({408, 409, 425, *range(500, 600)}) - OVERLOADED
-"""Other HTTP statuses after which another attempt may succeed."""
-
-LONGEST_PAUSE = 86_400.0
-"""Longest pause in seconds for which a server can plausibly ask; an hour or more ends the run in any case."""
-
-_LENGTH = frozenset({"length", "max_tokens", "model_length"})
-"""Finish reasons of answers that `max_tokens` has cut off: `length` of OpenAI, the others of compatible servers."""
-_BROKEN_OFF = frozenset({"abort", "error", "insufficient_system_resource"})
-"""Finish reasons of answers that the server broke off: of OpenRouter, DeepSeek and vLLM, among others."""
-_BLOCKING_STATUSES = frozenset({200, 400, 403, 422, 451})
-"""HTTP statuses of responses that may say that the answer was withheld."""
-_FINISH_KEYS = ("finish_reason", "finishReason", "stop_reason", "stopReason", "blockReason", "block_reason")
-_CODE_KEYS = ("code", "type")
-_MESSAGE_KEYS = ("message", "error", "detail")
-_BLOCK_MESSAGE = re.compile(
-    r"content (?:filter|management polic)|content exists risk|requires moderation|safety system"
-    r"|violat\w+ (?:\w+ )?(?:usage|content) (?:polic|guideline)"
-    r"|\b(?:input|prompt|request|content|output)s? (?:was|were|has been|have been|is|are) (?:flagged|blocked)",
-    re.IGNORECASE,
-)
-"""Words in the error message of a provider that withholds an answer, and gives no code."""
-
-
-def finish_reason(written: Json) -> str | None:
-    """Return a finish reason as `Response` has it: `length` for an answer that was cut off at `max_tokens`."""
-    if not isinstance(written, str):
-        return None
-    return "length" if written.casefold() in _LENGTH else written
-
-
-def finish_reason_in(body: Json) -> str | None:
-    """Return the finish reason in the body of a service, if it says that the answer was withheld or cut off.
-
-    The reason is the value of one of the keys of OpenAI's, Anthropic's and Gemini's APIs, at any depth.
+    Raises:
+        TargetError: an environment variable names a file that cannot be read.
     """
-    reasons = (finish_reason(value) for key, value in _fields(body) if key in _FINISH_KEYS)
-    return next((reason for reason in reasons if reason == "length" or is_block(reason)), None)
-
-
-def is_blocked(error: Json, status: int = 400) -> bool:
-    """Return whether a body or its error says that the provider refuses the request or withholds the answer."""
-    if status not in _BLOCKING_STATUSES:
-        return False
-    for key, value in _fields(error):
-        if isinstance(value, str) and (
-            (key in _CODE_KEYS + _FINISH_KEYS and is_block(value))
-            or (key in _MESSAGE_KEYS and _BLOCK_MESSAGE.search(value) is not None)
-        ):
-            return True
-        if key == "reasons" and value and status == 403:  # a gateway's moderation
-            return True
-    return False
-
-
-def blocked_response() -> Response:
-    """Return the response to a request whose answer the provider withholds; it has no text."""
-    return Response("", finish_reason="content_filter")
-
-
-def _fields(body: Json, depth: int = 8) -> Iterator[tuple[str, Json]]:
-    if depth and isinstance(body, dict):
-        yield from body.items()
-    if depth and isinstance(body, dict | list):
-        for part in body.values() if isinstance(body, dict) else body:
-            yield from _fields(part, depth - 1)
-
-
-@dataclass(frozen=True)
-class HttpErrors:
-    """Factory of errors for one server.
-
-    Attributes:
-        endpoint: the server's address, without secrets.
-        where: names of the settings for the address and for the key; the key comes last.
-        redact: function that removes secrets from a text.
-    """
-
-    name: str
-    endpoint: str
-    where: str
-    redact: Callable[[str], str]
-    key_missing: bool = False
-
-    def timed_out(self, cause: BaseException | None) -> RequestFailed:
-        """Return the error for a request that timed out, by the HTTP client's exception, if any."""
-        if isinstance(cause, httpx.ConnectTimeout):
-            return RequestFailed(
-                f"{self.name}: no connection to {self.endpoint} within the time limit. Check that the server is "
-                f"running, and {self.where}.",
-                retry=RetryReason.UNREACHABLE,
-            )
-        return RequestFailed(
-            f"{self.name}: {self.endpoint} did not answer in time. If the server is slow, raise the ini "
-            "fairness_timeout.",
-            retry=RetryReason.TIMEOUT,
-        )
-
-    def disconnected(self, cause: BaseException) -> RequestFailed | TargetError:
-        """Return the error for a failed connection, an untrusted certificate, or a redirect to another host."""
-        why = self.quoted(str(cause).replace(" ssl:default", ""))  # aiohttp adds this to http:// addresses, too
-        if isinstance(cause, RedirectedElsewhere):
-            return TargetError(f"{self.name}: {why}; nothing was sent there. Check {self.where}.")
-        if isinstance(cause, UntrustedCertificate):
-            return TargetError(
-                f"{self.name}: the certificate of {self.endpoint} is not trusted ({why}). If the server or your proxy "
-                "uses a certificate authority of your organisation, set the environment variable SSL_CERT_FILE to the "
-                "file with its certificate (PEM)."
-            )
-        if isinstance(cause, httpx.ConnectError | httpx.ProxyError):
-            return RequestFailed(
-                f"{self.name}: no connection to {self.endpoint} ({why}). Check that the server is running, and "
-                f"{self.where}.",
-                retry=RetryReason.UNREACHABLE,
-            )
-        if isinstance(cause, httpx.TooManyRedirects):
-            return RequestFailed(f"{self.name}: {self.endpoint} redirects in a loop ({why}).", check=self.where)
-        return RequestFailed(
-            f"{self.name}: {self.endpoint} sent no complete response ({why}).",
-            retry=RetryReason.TRANSIENT,
-        )
-
-    def for_status(self, status: int, headers: Mapping[str, str], said: str, check: str = "") -> RequestFailed:
-        """Return the error for an HTTP status that may be due to this request alone.
-
-        `check` says what to check if every request gets the status; by default the model's name, endpoint and key.
-        """
-        retry = None
-        key = " (no key is set)" if self.key_missing else ""
-        if headers.get("x-should-retry") != "false":
-            retry = RetryReason.OVERLOADED if status in OVERLOADED else None
-            retry = RetryReason.TRANSIENT if status in TRANSIENT else retry
-        return RequestFailed(
-            f"{self.name}: HTTP {status} from {self.endpoint}: {self.quoted(said)}",
-            retry=retry,
-            retry_after=retry_after(headers),
-            check=(check or f"the model's name, {self.where}{key}") if retry is None else None,
-        )
-
-    def broken_off(self, reason: Json, error: Json = None) -> RequestFailed | None:
-        """Return the error for an answer that the server broke off, by its finish reason or the error beside it."""
-        if not error and not (isinstance(reason, str) and reason.casefold() in _BROKEN_OFF):
-            return None
-        said = error.get("message") if isinstance(error, dict) else error
-        why = f"finish_reason {reason!r}" + (f": {said}" if said else "")
-        return RequestFailed(
-            f"{self.name}: {self.endpoint} broke off the answer ({self.quoted(why)}).", retry=RetryReason.TRANSIENT
-        )
-
-    def quoted(self, text: str, length: int = 200) -> str:
-        """Return a server's message on one line, shortened and without secrets."""
-        return one_line(self.redact(text), length)
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the pause in seconds that `Retry-After-Ms` or `Retry-After` demands; `None` without a plausible header.
-
-    A negative pause, or one of more than `LONGEST_PAUSE`, such as a date of another century, is a fault of the server.
-    """
-    milliseconds, written = headers.get("retry-after-ms"), headers.get("retry-after")
     try:
-        seconds = float(milliseconds) / 1000 if milliseconds else float(written or "")
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(written or "").timestamp() - time.time()
-        except (ValueError, OverflowError, OSError):
-            return None
-    return seconds if 0 <= seconds <= LONGEST_PAUSE else None
+        return httpx.create_ssl_context(trust_env=trust_environment)
+    except OSError as error:
+        variable = "SSL_CERT_FILE" if os.environ.get("SSL_CERT_FILE") else "SSL_CERT_DIR"
+        raise TargetError(
+            f"The certificates that the environment variable {variable} names cannot be read: "
+            f"{os.environ.get(variable)}: {error.strerror or error}. Correct the path; the file must be in PEM format."
+        ) from error
 
 
-# Transport of the HTTP client over aiohttp, which needs half of the CPU time of the client's default transport.
+class SdkTransport(httpx.AsyncBaseTransport):
+    """Transport with which OpenAI's SDK sends through a connection; a response's extension `reply` is the `Reply`."""
 
-MAX_HEADER_BYTES = 65_536
-"""Maximum number of bytes of a response's status line, and of each header."""
-
-
-class UntrustedCertificate(httpx.ConnectError):
-    """Error of a connection to a server whose certificate no known authority has signed."""
-
-
-_ERRORS: tuple[tuple[type[Exception], type[httpx.RequestError]], ...] = (
-    (aiohttp.ClientProxyConnectionError, httpx.ProxyError),
-    (aiohttp.ClientHttpProxyError, httpx.ProxyError),
-    (aiohttp.ClientConnectorCertificateError, UntrustedCertificate),
-    (aiohttp.ClientConnectorError, httpx.ConnectError),
-    (aiohttp.ConnectionTimeoutError, httpx.ConnectTimeout),
-    (aiohttp.ServerTimeoutError, httpx.ReadTimeout),
-    (aiohttp.InvalidURL, httpx.UnsupportedProtocol),
-    (aiohttp.ClientConnectionError, httpx.ReadError),
-    (aiohttp.ClientError, httpx.RemoteProtocolError),
-)
-"""Classes of aiohttp's errors, each with the class of httpx's errors that replaces it; the first that fits counts."""
-
-
-class AiohttpTransport(httpx.AsyncBaseTransport):
-    """Transport of an `httpx.AsyncClient` over connections of aiohttp."""
-
-    def __init__(self, ssl_context: ssl.SSLContext, limits: httpx.Limits, proxy: httpx.Proxy | None = None) -> None:
-        self._ssl_context, self._limits = ssl_context, limits
-        self._proxy = None if proxy is None else _url(proxy.url)
-        if self._proxy is not None and proxy is not None and proxy.auth is not None:
-            self._proxy = self._proxy.with_user(proxy.auth[0]).with_password(proxy.auth[1])
-        self._session: aiohttp.ClientSession | None = None
+    def __init__(self, connection: Connection, base: httpx.URL) -> None:
+        self._connection, self._skipped = connection, len(base.raw_path.rstrip(b"/"))
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Return the response, whose body is not read yet."""
-        timeout = request.extensions.get("timeout", {})
-        content = await request.aread()
-        with _translated_errors():
-            response = await self._opened().request(
-                request.method,
-                _url(request.url),
-                headers=request.headers.multi_items(),
-                data=content or None,
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(sock_connect=timeout.get("connect"), sock_read=timeout.get("read")),
-                proxy=self._proxy,
-            )
-        extensions = {"http_version": b"HTTP/1.1", "reason_phrase": (response.reason or "").encode("ascii", "replace")}
-        return httpx.Response(
-            response.status,
-            headers=response.raw_headers,
-            stream=_Body(response),
-            request=request,
-            extensions=extensions,
+        path = request.url.raw_path.partition(b"?")[0].decode("ascii")[self._skipped :]
+        headers = {name: request.headers[name] for name in SDK_HEADERS if name in request.headers}
+        body = await request.aread()
+        reply = await self._connection.send(
+            request.method, path, body or None, headers=headers, query=dict(request.url.params)
         )
-
-    async def aclose(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-
-    def _opened(self) -> aiohttp.ClientSession:
-        """Return the session, which is made at the first call, because it needs a running event loop."""
-        if self._session is None:
-            connector = aiohttp.TCPConnector(
-                limit=self._limits.max_connections or 0,
-                keepalive_timeout=self._limits.keepalive_expiry,
-                ssl=self._ssl_context,
-            )
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                cookie_jar=aiohttp.DummyCookieJar(),  # the HTTP client keeps cookies
-                auto_decompress=False,
-                skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
-                max_line_size=MAX_HEADER_BYTES,
-                max_field_size=MAX_HEADER_BYTES,
-            )
-        return self._session
-
-
-class _Body(httpx.AsyncByteStream):
-    """Body of a response as the server sent it, without decompression."""
-
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
-        self._response = response
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        with _translated_errors():
-            async for piece in self._response.content.iter_any():
-                yield piece
-
-    async def aclose(self) -> None:
-        """Keep the connection for the next request if the body was read to its end; otherwise close the connection."""
-        self._response.close()
-
-
-@contextmanager
-def _translated_errors() -> Iterator[None]:
-    try:
-        yield
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        new_class = next((new for old, new in _ERRORS if isinstance(error, old)), httpx.ReadError)
-        raise new_class(_reason(error)) from error
-
-
-def _reason(error: Exception) -> str:
-    """Return the message of an error, without addresses, which may contain a login."""
-    if isinstance(error, aiohttp.ClientHttpProxyError):
-        return f"the proxy answers HTTP {error.status} {error.message}"
-    if isinstance(error, aiohttp.ClientResponseError):
-        return error.message
-    return str(error) or type(error).__name__
-
-
-def _url(url: httpx.URL) -> URL:
-    """Return an address for aiohttp, without the login, which the HTTP client sends in a header."""
-    return URL(f"{url.scheme}://{url.netloc.decode('ascii')}{url.raw_path.decode('ascii')}", encoded=True)
-
-
-# HTTP library on which the installed `openai` client is built: httpx2 since version 3 of the client, httpx before.
-
-__all__ = ["httpx"]
+        return httpx.Response(
+            reply.status,
+            headers={"content-type": reply.headers.get("content-type", "")},
+            content=reply.body,
+            extensions={"reply": reply},
+        )

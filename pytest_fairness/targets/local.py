@@ -27,10 +27,9 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.targets.base import DaemonThreads, refuse_tools, versioned
 from pytest_fairness.targets.transformers_models import file_digest, sha256
-from pytest_fairness.targets.web import Endpoint
 
 if TYPE_CHECKING:
-    from pytest_fairness.targets.openai import Chat
+    from pytest_fairness.targets.openai import OpenAITarget
 
 
 SLOTS = 8
@@ -67,26 +66,27 @@ class LocalTarget:
         self._max_bytes = settings.max_answer_bytes
         self._threads = DaemonThreads("fairness-local")
         self._server: LocalServer | None = None
-        self._chat: Chat | None = None
+        self._chat: OpenAITarget | None = None
 
     def check(self) -> None:
         check_runner(self.name)
 
     async def open(self) -> None:
-        from pytest_fairness.targets.openai import Chat
+        from pytest_fairness.targets.api import Endpoint
+        from pytest_fairness.targets.openai import OpenAITarget
 
         self._server = await self._threads.run(self._load)
         endpoint = Endpoint(
             name=self.name,
             model=self.name,
             base_url=f"{self._server.url}/v1",
-            key="",
             timeout=self._timeout,
             max_bytes=self._max_bytes,
             where="--fairness-target",
             trust_environment=False,
         )
-        self._chat = Chat(endpoint)
+        self._chat = OpenAITarget(endpoint)
+        await self._chat.open()
 
     async def ask(self, request: Request) -> Response:
         refuse_tools(self.name, request)

@@ -1,68 +1,42 @@
-"""Clients of OpenAI's APIs and of compatible servers: chat completions, likelihoods, batches."""
+"""Targets `openai:MODEL`: OpenAI's APIs and compatible servers, with likelihoods, embeddings and batches."""
 
 from __future__ import annotations
 
+import asyncio
 import json
-import os
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlsplit
 
-import openai
-
-from pytest_fairness.errors import FairnessError, RequestFailed, RetryReason, TargetError, identifier
+from pytest_fairness.errors import FairnessError, RequestFailed, TargetError, identifier
+from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Json, Request, Response, is_block, is_thought, thoughts_of, with_thoughts
 from pytest_fairness.targets import base
-from pytest_fairness.targets.api_client import (
+from pytest_fairness.targets.api import (
     CLOCK_SKEW,
     EVENT_STREAM,
     MALFORMED,
     ApiBatches,
-    ApiClient,
+    ApiTarget,
+    Endpoint,
     StatusError,
     events_in,
     id_of,
-    read_response,
+    model_of,
     token_count,
 )
-from pytest_fairness.targets.base import BatchIntent, BatchResult, BatchStatus, json_line
-from pytest_fairness.targets.http_client import (
-    blocked_response,
-    finish_reason,
-    httpx,
-    is_blocked,
-    is_too_long,
-    parsed,
-    parsed_url,
-)
-from pytest_fairness.targets.web import Endpoint
+from pytest_fairness.targets.base import PAUSE, BatchClient, BatchIntent, BatchResult, BatchStatus, json_line
+from pytest_fairness.targets.web import BLOCKED, finish_reason, is_blocked, public_url
 
 if TYPE_CHECKING:
-    from openai._types import RequestOptions  # the package does not export this type
+    from pytest_fairness.targets.http_client import Reply
 
-
-# Client of OpenAI's chat completions and of compatible servers.
-
-ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
-"""Headers that say which account of OpenAI is charged, and the environment variables that set them."""
+URL, KEY_VARIABLE = "https://api.openai.com/v1", "OPENAI_API_KEY"
 NO_KEY = "none"
-"""Placeholder for the key of a client that has none; the placeholder is not sent."""
-UNSENT_HEADERS = (
-    "X-Stainless-Arch",
-    "X-Stainless-Async",
-    "X-Stainless-Lang",
-    "X-Stainless-OS",
-    "X-Stainless-Package-Version",
-    "X-Stainless-Read-Timeout",
-    "X-Stainless-Retry-Count",
-    "X-Stainless-Runtime",
-    "X-Stainless-Runtime-Version",
-)
-"""Headers in which the `openai` client describes this machine. They are not sent, because no server needs them, and
-because handling them takes a tenth of the processor time of a request."""
+"""Placeholder for the key of an SDK that has none; the placeholder is not sent."""
 MAX_JSON_REJECTIONS = 3
 """Number of requests that a server answers only without `response_format`, after which the field is no longer sent. One
 request is enough if the error names the field. A server that has accepted the field once gets it in all requests."""
@@ -75,61 +49,67 @@ NEW_LIMIT_NAME = "max_completion_tokens"
 name."""
 
 
-class _Client(openai.AsyncOpenAI):
-    """The SDK's client, which parses equal addresses only once."""
+class OpenAITarget(ApiTarget):
+    """Model behind OpenAI's or a compatible chat completions API."""
 
-    def _prepare_url(self, url: str) -> httpx.URL:
-        return parsed_url(url) if "://" in url else super()._prepare_url(url)
+    likelihoods = True
+    default_path = "/v1"
+    setting: ClassVar[str] = "--fairness-target"
+    """Setting that names the model, for messages."""
+    serves: ClassVar[str] = "a chat endpoint"
 
-
-class Chat(ApiClient):
-    """Client of chat completions, of older completions that repeat their prompt (`echo`), and of embeddings.
-
-    `setting` names the model, and `serves` says what the endpoint must be, such as "a chat endpoint", in messages.
-    """
-
-    def __init__(
-        self, endpoint: Endpoint, *, setting: str = "--fairness-target", serves: str = "a chat endpoint"
-    ) -> None:
-        bare = endpoint.base_url
-        endpoint = replace(endpoint, base_url=with_version(bare))
-        own = {name: os.environ.get(variable, "").strip() for name, variable in ACCOUNT_HEADERS.items()}
-        headers = {name: value for name, value in own.items() if value}
-        super().__init__(endpoint, headers)
-        self._setting, self._serves = setting, serves
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__(endpoint)
+        # Without a path in its address, a server may have its API under `/v1` or under `/`.
+        self._roots: tuple[str, ...] = ("",) if urlsplit(endpoint.base_url).path.strip("/") else (self.default_path, "")
         self._json_format_works, self._json_format_rejections = False, 0
         self._rejections: dict[Request, int] = {}  # of `response_format`; 0 to send it once more
         self._no_echo: str | None = None
         self._limit_name = "max_tokens"
 
-        address = urlsplit(endpoint.base_url)
-        self._client = _Client(
-            api_key=endpoint.key or NO_KEY,  # the client demands a key
-            # The client would append the paths of its methods to the query.
-            base_url=urlunsplit(address._replace(query="", fragment="")),
-            default_query=dict(parse_qsl(address.query)),
-            default_headers=self._headers,
-            timeout=endpoint.timeout,
+    def batch_client(self) -> BatchClient:
+        return ChatBatches(self.endpoint)
+
+    def _connect(self) -> None:
+        import openai
+
+        from pytest_fairness.targets.http_client import SdkTransport, httpx
+
+        super()._connect()
+        address = public_url(self.endpoint.base_url)
+        self._sdk = openai.AsyncOpenAI(
+            api_key=NO_KEY,  # the connection sends the key
+            base_url=address,
             max_retries=0,
-            http_client=self._http_client,
+            http_client=httpx.AsyncClient(transport=SdkTransport(self._connection, httpx.URL(address))),
         )
-        # Older versions of the client log a complete address with its login.
-        self._roots: tuple[str, ...] = ("",) if "@" in address.netloc else (str(self._client.base_url),)
-        if bare != endpoint.base_url and self._roots != ("",):
-            self._roots += (urlunsplit(address._replace(path="/", query="", fragment="")),)
-        unsent = dict.fromkeys(UNSENT_HEADERS, openai.Omit())
-        if not endpoint.key and "authorization" not in map(str.lower, self._headers):
-            unsent["Authorization"] = openai.Omit()  # a server may reject the placeholder
-        # The client copies a default for each option that is not given, and makes a key, which it does not send.
-        self._options: RequestOptions = {
-            "headers": unsent,
-            "params": {},
-            "max_retries": 0,
-            "timeout": endpoint.timeout,
-            "idempotency_key": "unused",
-            "security": {"bearer_auth": True},
-            "post_parser": openai.NOT_GIVEN,  # type: ignore[typeddict-unknown-key] # the client knows the option
-        }
+
+    async def _transmit(self, method: str, path: str, body: Json = None, **more: Any) -> Reply:
+        """Send a request through the SDK, and return the raw response.
+
+        The SDK's typed methods are not used, because they double the processor time of a request, and fail if a
+        compatible server leaves out a field.
+        """
+        import openai
+
+        from pytest_fairness.targets.http_client import httpx
+
+        options = {"params": more.pop("query", {}), "headers": more.pop("headers", {})}
+        for root in (roots := self._roots):
+            call: Any = self._sdk.get if method == "GET" else self._sdk.post
+            sent = more if method == "GET" else {"body": body, **more}
+            try:
+                response = await call(root + path, cast_to=httpx.Response, options=options, **sent)
+            except openai.APIStatusError as error:
+                response = error.response
+            except openai.APIConnectionError as error:
+                raise (error.__cause__ or error) from error
+            reply: Reply = response.extensions["reply"]
+            if reply.status != 404 or root == roots[-1] or "model" in reply.text:
+                break
+        if reply.ok:
+            self._roots = (root,)
+        return reply
 
     async def ask(
         self, request: Request, more: Mapping[str, Json] | None = None, *, json_format: bool = True
@@ -137,149 +117,95 @@ class Chat(ApiClient):
         """Send a request with its sampling parameters, and with `more` fields of the body.
 
         `json_format` says whether the body of a request for JSON sets `response_format`.
-
-        Raises:
-            RequestFailed: this request got no response, or a response that is not a chat completion.
-            TargetError: no request can be answered: the key is rejected or the model is unknown.
         """
+        if request.answer_format == "likelihood":
+            return await self._likelihood(request)
         sampling = self._accepted(request.sampling.to_json())
         body = {**self._body(request, sampling), **(more or {})}
-        in_json = json_format and request.answer_format in JSON_FORMATS and self._takes_json_format()
-        in_json = in_json and not self._rejections.get(request) and "response_format" not in body
-        with self._translated_errors():
-            try:
-                response = await read_response(self._read, await self._complete(body, in_json))
-            except StatusError as error:
-                if error.blocked:
-                    return blocked_response()
-                if error.status == 400 and (self._wants_new_limit_name(error) or self._wants_stream(error)):
-                    raise RequestFailed(str(self._error_of(error)), retry=RetryReason.REPHRASED) from error
-                if rejected := self._sampling_error(error, sampling):
-                    raise rejected from error
-                if error.status in (400, 422) and in_json:
-                    names_field = _NO_JSON_FORMAT.search(error.response.text) is not None
-                    once_more = self._json_format_works and not names_field and request not in self._rejections
-                    self._rejections[request] = 0 if once_more else MAX_JSON_REJECTIONS if names_field else 1
-                    raise RequestFailed(str(self._error_of(error)), retry=RetryReason.REPHRASED) from error
-                raise
-        self._has_answered = True
-        self._json_format_works |= in_json
-        # A server that answers only without `response_format` may not know it; or this one answer in JSON had failed.
-        self._json_format_rejections += self._rejections.pop(request, 0)
+        in_json = json_format and request.answer_format in JSON_FORMATS and "response_format" not in body
+        in_json = in_json and (self._json_format_works or self._json_format_rejections < MAX_JSON_REJECTIONS)
+        in_json = in_json and not self._rejections.get(request)
+        if in_json:
+            body["response_format"] = {"type": "json_object"}
+        try:
+            response = await self._answer("/chat/completions", body, sampling, self._read_body)
+        except StatusError as error:
+            if not in_json or error.status not in (400, 422):
+                raise self._error_of(error) from error
+            names_field = _NO_JSON_FORMAT.search(error.text) is not None
+            once_more = self._json_format_works and not names_field and request not in self._rejections
+            self._rejections[request] = 0 if once_more else MAX_JSON_REJECTIONS if names_field else 1
+            raise self._rephrased(error) from error
+        if response is not BLOCKED:
+            self._json_format_works |= in_json
+            # A server that answers only without the field may not know it; or this one answer in JSON had failed.
+            self._json_format_rejections += self._rejections.pop(request, 0)
         return response
 
-    def _takes_json_format(self) -> bool:
-        return self._json_format_works or self._json_format_rejections < MAX_JSON_REJECTIONS
-
-    async def likelihood(self, request: Request) -> Response:
+    async def _likelihood(self, request: Request) -> Response:
         """Return the likelihood of the request's continuation after its prompt.
 
         The server must return the tokens of prompt and continuation with log-probabilities, as vLLM does (`echo`).
         """
         if self._no_echo is not None:
             raise RequestFailed(self._no_echo)
-        with self._translated_errors():
-            try:
-                answer = await self._post("completions", {"model": self._model, **echo_body(request)})
-            except StatusError as error:
-                said = self._errors.quoted(error.said)
-                if error.status != 404 and not (error.status in (400, 422) and rejects_echo(said)):
-                    raise
-                self._no_echo = (
-                    f"{self._name}: {self._endpoint} offers no completions with the log-probabilities of a prompt "
-                    f"(HTTP {error.status}: {said}), so it cannot give likelihoods. Use a vLLM server or a "
-                    "transformers: target."
-                )
-                raise RequestFailed(self._no_echo) from error
         try:
-            return await read_response(lambda response: read_echo(response.content, request), answer)
+            reply = await self._send("POST", "/completions", {"model": self.endpoint.model, **echo_body(request)})
+        except StatusError as error:
+            said = self._errors.quoted(error.said)
+            if error.status != 404 and not (error.status in (400, 422) and rejects_echo(said)):
+                raise self._error_of(error) from error
+            self._no_echo = (
+                f"{self.name}: {self._errors.endpoint} offers no completions with the log-probabilities of a prompt "
+                f"(HTTP {error.status}: {said}), so it cannot give likelihoods. Use a vLLM server or a transformers: "
+                "target."
+            )
+            raise RequestFailed(self._no_echo) from error
+        try:
+            return await self._read(reply, lambda content: read_echo(content, request))
         except ValueError as error:
-            message = f"{self._name}: {self._endpoint} returned no likelihoods: {error}."
+            message = f"{self.name}: {self._errors.endpoint} returned no likelihoods: {error}."
             if isinstance(error, NoEcho):
                 self._no_echo = f"{message} Use a vLLM server or a transformers: target."
             raise RequestFailed(self._no_echo or message) from error
 
-    async def embeddings(self, texts: Sequence[str]) -> list[Response | FairnessError]:
-        """Return the embedding of each text, or its error; the texts are sent in one request.
-
-        Raises:
-            RequestFailed: the request got no response, or a response over the size limit.
-            TargetError: no request can be answered: the key is rejected or the model is unknown.
-        """
-        with self._translated_errors():
-            body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-            response = await self._post("embeddings", body)
-        if is_too_long(response):
-            raise RequestFailed(f"{self._name}: the response of {self._endpoint} is too large. Shorten the texts.")
-        source = f"{self._name}: {self._endpoint}"
-        return await parsed(lambda response: base.read_embeddings(response.content, len(texts), source), response)
-
-    def _body(self, request: Request, sampling: Mapping[str, Json]) -> dict[str, Any]:
+    def _body(self, request: Request, sampling: Mapping[str, Json]) -> dict[str, Json]:
+        fields = {self._limit_name if name == "max_tokens" else name: value for name, value in sampling.items()}
         messages = [message.to_json() for message in request.messages]
         tools = request.tool_definitions
-        more = {} if tools is None else {"tools": tools}
-        return {"model": self._model, "messages": messages, **sampling, **more}
+        return {
+            "model": self.endpoint.model,
+            "messages": messages,
+            **fields,
+            **({} if tools is None else {"tools": tools}),
+        }
 
-    async def _complete(self, body: Mapping[str, Any], in_json: bool) -> httpx.Response:
-        fields = {"stream": True, **body} if self._streams else dict(body)
-        if in_json:
-            fields["response_format"] = {"type": "json_object"}
-        if "max_tokens" in fields:
-            fields[self._limit_name] = fields.pop("max_tokens")
-        return await self._post("chat/completions", fields)
-
-    async def _post(self, path: str, body: Mapping[str, Json]) -> httpx.Response:
-        """Send a body through the `openai` client, and return the raw response.
-
-        The client's typed methods are not used, because they double the processor time of a request, and fail if a
-        compatible server leaves out a field. The client gets the complete address, because it then needs less time.
-
-        Raises:
-            StatusError: the status is not a success.
-            httpx.HTTPError: no complete response arrived.
-        """
-        for root in (roots := self._roots):
-            try:
-                answer = await self._client.post(root + path, cast_to=httpx.Response, body=body, options=self._options)
-            except openai.APIStatusError as error:
-                # Without a path in its address, a server may have its API under `/v1` or under `/`.
-                if error.status_code == 404 and root != roots[-1] and "model" not in error.response.text:
-                    continue
-                raise StatusError(error.response) from error
-            except openai.APIConnectionError as error:
-                raise (error.__cause__ or error) from error
-            break
-        self._roots = (root,)
-        return answer
-
-    def _wants_new_limit_name(self, error: StatusError) -> bool:
-        """Return whether the server rejects the name `max_tokens`; if so, use the newer name for later requests."""
-        sent = json.loads(error.response.request.content)
-        if "max_tokens" not in sent or NEW_LIMIT_NAME not in error.response.text:
-            return False
-        self._limit_name = NEW_LIMIT_NAME
-        return True
+    def _wants_other_form(self, error: StatusError, body: Mapping[str, Json]) -> bool:
+        """Return whether the server rejects the name `max_tokens`, or answers only as a stream of events."""
+        if "max_tokens" in body and NEW_LIMIT_NAME in error.text:
+            self._limit_name = NEW_LIMIT_NAME
+            return True
+        return super()._wants_other_form(error, body)
 
     def _status_error(self, error: StatusError) -> RequestFailed | TargetError:
         shown = self._errors.quoted(error.said)
         match error.status:
             case 404:
                 return TargetError(
-                    f"{self._name}: {self._endpoint} knows no model {self._model!r}, or is not {self._serves} (HTTP "
-                    f"404: {shown}). Check {self._setting}, and that the address is complete; it usually ends in /v1."
+                    f"{self.name}: {self._errors.endpoint} knows no model {self.endpoint.model!r}, or is not "
+                    f"{self.serves} (HTTP 404: {shown}). Check {self.setting}, and that the address is complete; it "
+                    "usually ends in /v1."
                 )
             case 429 if error.code == "insufficient_quota":
-                return TargetError(
-                    f"{self._name}: the account's quota is used up (HTTP 429: {shown}). Raise the quota."
-                )
+                return TargetError(f"{self.name}: the account's quota is used up (HTTP 429: {shown}). Raise the quota.")
             case _:
-                return self._errors.for_status(error.status, error.response.headers, error.said)
+                return self._errors.for_status(error.status, error.headers, error.said)
 
-    def _read(self, response: httpx.Response) -> Response:
+    def _read_body(self, content: bytes) -> Response:
         try:
-            return self._read_completion(completion_in(response.content))
+            return self._read_completion(completion_in(content))
         except MALFORMED as error:
-            raise self._malformed_error("a chat completion", response.content) from error
+            raise self._malformed_error("a chat completion", content) from error
 
     def _read_completion(self, completion: Json) -> Response:
         """Return the response in a chat completion.
@@ -291,11 +217,11 @@ class Chat(ApiClient):
         """
         error = completion.get("error")
         if error and is_blocked(error):
-            return blocked_response()
+            return BLOCKED
         choice = completion["choices"][0]
         message, error = choice["message"], error or choice.get("error")
         if error and is_blocked(error):
-            return blocked_response()
+            return BLOCKED
         text, refusal, reason = _joined(message.get("content")), message.get("refusal"), choice.get("finish_reason")
         if (failure := self._errors.broken_off(reason, error)) is not None:
             raise failure
@@ -307,7 +233,7 @@ class Chat(ApiClient):
             text = ""
         if text is None:
             raise RequestFailed(
-                f"{self._name}: the completion of {self._endpoint} has no text (finish_reason {reason!r})."
+                f"{self.name}: the completion of {self._errors.endpoint} has no text (finish_reason {reason!r})."
             )
         usage = usage if isinstance(usage, dict) else {}
         return Response(
@@ -321,10 +247,22 @@ class Chat(ApiClient):
         )
 
 
-def with_version(base_url: str) -> str:
-    """Return an API's address, with the path `/v1` if it has none."""
-    address = urlsplit(base_url)
-    return base_url if address.path.strip("/") else urlunsplit(address._replace(path="/v1"))
+def open_openai(rest: str | None, settings: RunSettings) -> OpenAITarget:
+    """Return the target `openai:MODEL`."""
+    return OpenAITarget(_endpoint(model_of("openai", rest), settings))
+
+
+def _endpoint(model: str, settings: RunSettings) -> Endpoint:
+    return Endpoint.of(
+        "openai",
+        model,
+        settings,
+        default_url=URL,
+        base_url=settings.base_url or "",
+        url_settings=("--fairness-base-url or base_url=… of the target", "http://localhost:8000/v1"),
+        key_variable=KEY_VARIABLE,
+        key_advice="or name a server of your own with {}",
+    )
 
 
 def completion_in(content: bytes) -> Json:
@@ -465,6 +403,83 @@ def _is_whole(token: str) -> bool:
     return bool(token) and "\N{REPLACEMENT CHARACTER}" not in token and not token.startswith("bytes:")
 
 
+# Embedding models of OpenAI or of a compatible server.
+
+BATCH = 64
+"""Maximum number of texts in one HTTP request."""
+
+
+class OpenAIEmbedder(OpenAITarget):
+    """Embedding model; texts that wait at the same time share one request."""
+
+    likelihoods = False
+    lasting = True
+    setting = "`embeddings` in the probe file"
+    serves = "an embeddings endpoint"
+
+    def __init__(self, model: str, settings: RunSettings) -> None:
+        super().__init__(_endpoint(model, settings))
+        self._next: tuple[asyncio.Task[Outcomes], list[str]] | None = None
+        self._running: set[asyncio.Task[Outcomes]] = set()
+
+    async def ask(self, request: Request, *_: object, **__: object) -> Response:
+        if self._next is None or len(self._next[1]) >= BATCH:
+            texts: list[str] = []
+            task = asyncio.create_task(self._embeddings_after_pause(texts))
+            self._running.add(task)
+            task.add_done_callback(self._running.discard)
+            self._next = task, texts
+        task, texts = self._next
+        texts.append(request.prompt)
+        place = len(texts) - 1
+        # Cancelling one text must not cancel the others.
+        outcome = (await asyncio.shield(task))[place]
+        if isinstance(outcome, FairnessError):
+            raise outcome
+        return outcome
+
+    async def close(self) -> None:
+        for task in self._running:
+            task.cancel()
+        if self._running:
+            await asyncio.wait(self._running)
+        await super().close()
+
+    async def _embeddings_after_pause(self, texts: list[str]) -> Outcomes:
+        await asyncio.sleep(PAUSE)  # further texts join the request meanwhile
+        if self._next is not None and self._next[1] is texts:
+            self._next = None
+        try:
+            return await self._embeddings(texts)
+        except RequestFailed as error:
+            if len(texts) == 1 or error.retry is not None:
+                raise
+        # One of the texts may be too long; the others are not affected.
+        outcomes: Outcomes = []
+        for text in texts:
+            try:
+                outcomes += await self._embeddings([text])
+            except RequestFailed as error:
+                outcomes.append(error)
+        return outcomes
+
+    async def _embeddings(self, texts: Sequence[str]) -> Outcomes:
+        """Send texts in one request, and return the embedding of each text, or its error."""
+        body = {"model": self.endpoint.model, "input": list(texts), "encoding_format": "float"}
+        try:
+            reply = await self._send("POST", "/embeddings", body)
+        except StatusError as error:
+            raise self._error_of(error) from error
+        source = f"{self.name}: {self._errors.endpoint}"
+        found = await self._read(reply, lambda content: base.read_embeddings(content, len(texts), source))
+        if isinstance(found, Response):
+            raise RequestFailed(f"{source} sent a response that is too large. Shorten the texts.")
+        return found
+
+
+Outcomes = list[Response | FairnessError]
+
+
 # Client of OpenAI's Batch API: requests are uploaded as a file, and results are downloaded as files.
 
 PATH = "/v1/chat/completions"
@@ -473,7 +488,7 @@ TOKEN = "pytest_fairness"  # noqa: S105 - a name, not a secret
 ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
 
 
-class ChatBatches(Chat, ApiBatches):
+class ChatBatches(ApiBatches, OpenAITarget):
     """Client of the Files and Batches API.
 
     The documented limits of a batch are 50,000 requests and 200 MB. For answers in JSON, the field `response_format` is
@@ -484,14 +499,12 @@ class ChatBatches(Chat, ApiBatches):
     max_requests = 50_000
     max_bytes = 200_000_000
 
-    def __init__(self, endpoint: Endpoint, *, own_server: bool) -> None:
+    def __init__(self, endpoint: Endpoint) -> None:
         super().__init__(endpoint)
-        self._limit_name = self._limit_name if own_server else NEW_LIMIT_NAME
+        self._limit_name = NEW_LIMIT_NAME if endpoint.is_default else self._limit_name
 
     def line(self, key: str, request: Request) -> bytes:
         body = self._body(request, request.sampling.to_json())
-        if "max_tokens" in body:
-            body[self._limit_name] = body.pop("max_tokens")
         if request.answer_format in JSON_FORMATS and "json" in f"{request.system} {request.prompt}".casefold():
             body.setdefault("response_format", {"type": "json_object"})
         return json_line({"custom_id": key, "method": "POST", "url": PATH, "body": body})
@@ -503,8 +516,9 @@ class ChatBatches(Chat, ApiBatches):
             lambda answer: id_of(answer["id"]),
             "POST",
             "/files",
+            body={"purpose": "batch"},
             files={"file": file},
-            data={"purpose": "batch"},
+            headers={"Content-Type": "multipart/form-data"},
         )
 
     async def find(self, intent: BatchIntent) -> str | None:
@@ -549,14 +563,14 @@ class ChatBatches(Chat, ApiBatches):
         key = str(line["custom_id"])
         response, error = line.get("response"), line.get("error")
         if error and is_blocked(error):
-            return BatchResult(key, blocked_response())
+            return BatchResult(key, BLOCKED)
         if error or not response:
             said = error["message"] if error else "no response"
-            failed = RequestFailed(f"{self._name}: {self._errors.quoted(str(said))}")
+            failed = RequestFailed(f"{self.name}: {self._errors.quoted(str(said))}")
             return BatchResult(key, self._rejected(str(said)) or failed)
         body, status = response["body"], response["status_code"]
         if status != 200 and is_blocked(body, status):
-            return BatchResult(key, blocked_response())
+            return BatchResult(key, BLOCKED)
         if status != 200:
             said = body["error"]["message"] if isinstance(body, dict) and "error" in body else body
             rejected = self._rejected(str(said)) if status in (400, 422) else None

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
 from itertools import count
+from pathlib import Path
 from typing import Protocol, cast
 
 from pytest_fairness import extensions
@@ -42,11 +43,9 @@ class TargetKind:
 
 TARGETS = {
     "local": TargetKind(("local", "local:PATH.gguf"), "pytest_fairness.targets.local:open_local", shared=True),
-    "openai": TargetKind(("openai:MODEL",), "pytest_fairness.targets.providers:open_openai", options=OPTIONS),
-    "anthropic": TargetKind(("anthropic:MODEL",), "pytest_fairness.targets.providers:open_anthropic", options=OPTIONS),
-    "litellm": TargetKind(
-        ("litellm:PROVIDER/MODEL",), "pytest_fairness.targets.providers:open_litellm", options=OPTIONS
-    ),
+    "openai": TargetKind(("openai:MODEL",), "pytest_fairness.targets.openai:open_openai", options=OPTIONS),
+    "anthropic": TargetKind(("anthropic:MODEL",), "pytest_fairness.targets.anthropic:open_anthropic", options=OPTIONS),
+    "litellm": TargetKind(("litellm:PROVIDER/MODEL",), "pytest_fairness.targets.litellm:open_litellm", options=OPTIONS),
     "transformers": TargetKind(
         ("transformers:ID_OR_PATH",), "pytest_fairness.targets.transformers:open_transformers", shared=True
     ),
@@ -130,6 +129,42 @@ def _unknown_message(spec: str, prefix: str, rest: str) -> str:
     known = [form for entry in TARGETS.values() for form in entry.forms]
     forms = ", ".join([*known, *(f"{name}:…" for name in extensions.declared("targets"))])
     return f"unknown target {spec!r} (--fairness-target).{hint} Known targets: {forms}."
+
+
+def open_embedder(spec: str, settings: RunSettings, folder: Path) -> Target:
+    """Return the embedding model that a probe names; send nothing, load nothing and need no key yet.
+
+    A path is relative to the probe's folder.
+
+    Raises:
+        TargetError: the model's path leads out of the folder or to no model, or an address or header is not valid.
+    """
+    prefix, _, rest = spec.strip().partition(":")
+    # `fairness_target_version` is the version of the audited system, not of the embedding model.
+    base_url = settings.embeddings_base_url or settings.base_url
+    settings = replace(settings, base_url=base_url, target_version=None, root=folder)
+    try:
+        if prefix == "openai":
+            from pytest_fairness.targets.openai import OpenAIEmbedder
+
+            return OpenAIEmbedder(rest, settings)
+        _require_inside(rest, folder)
+        from pytest_fairness.targets.transformers import TransformersEmbedder
+
+        return TransformersEmbedder(rest, settings)
+    except TargetError as error:
+        raise TargetError(str(error).replace("--fairness-target", "`embeddings` in the probe file")) from error
+
+
+def _require_inside(written: str, folder: Path) -> None:
+    """Raise `TargetError` for a model outside of the probe's folder, because probe files may be untrusted."""
+    path = Path(written)
+    leads_out = path.is_absolute() or written.startswith("~") or ".." in path.parts
+    if leads_out or not (folder / path).resolve().is_relative_to(folder.resolve()):
+        raise TargetError(
+            f"transformers:{written}: the model must be inside of the probe's folder. Move it there, and write its "
+            "path relative to this folder (`embeddings` in the probe file)."
+        )
 
 
 def serve(spec: str, settings: RunSettings) -> TargetServer | None:

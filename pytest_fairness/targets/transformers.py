@@ -100,6 +100,29 @@ def open_transformers(rest: str | None, settings: RunSettings) -> TransformersTa
     return TransformersTarget(rest, settings)
 
 
+class TransformersEmbedder(TransformersTarget):
+    """Hugging Face model that embeds texts in batches."""
+
+    likelihoods = False
+    lasting = True
+
+    def check(self) -> None:
+        if self._weights.gguf:
+            raise TargetError(
+                f"{self.name}: embeddings cannot be computed with a GGUF file. Set `embeddings` in the probe file to "
+                "transformers:FOLDER, with the folder of a Hugging Face model."
+            )
+        super().check()
+
+    def _load(self) -> TextEncoder:
+
+        return TextEncoder(self.name, self._weights, self._device)
+
+    def _answer(self, batch: Sequence[Job]) -> Sequence[Response | FairnessError]:
+        encoder = cast("TextEncoder", self._model)  # requests are batched only after the model is loaded
+        return encoder.embed([job.request.prompt for job in batch])
+
+
 # Causal language models loaded with `transformers`, which continue prompts and score texts in batches.
 
 MAX_TOKENS = 2048

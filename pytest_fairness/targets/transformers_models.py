@@ -22,7 +22,7 @@ import platformdirs
 from pytest_fairness.errors import FairnessError, RequestFailed, TargetError, one_line
 from pytest_fairness.records import Json, Request, Response
 from pytest_fairness.resources import replace_file
-from pytest_fairness.targets.base import DaemonThreads
+from pytest_fairness.targets.base import PAUSE, DaemonThreads
 
 # Models and tokenizers loaded with `transformers`.
 #
@@ -273,8 +273,6 @@ def _weights_of_folder(folder: Path, name: str) -> Weights:
 
 # Batches of requests: requests that wait at the same time are answered together.
 
-PAUSE = 0.02
-"""Seconds that the first request of a batch waits for further requests."""
 GROW_AFTER = 8
 """Number of consecutive full batches after which a larger batch is tried again."""
 

@@ -1,164 +1,197 @@
-"""Code that all targets on web servers share: addresses, API keys, headers, options after a target's name."""
+"""Code that all targets on web servers share: errors and words of servers, options, headers, secrets, addresses."""
 
 from __future__ import annotations
 
 import base64
+import email.utils
 import json
 import os
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from urllib.parse import quote, quote_plus, unquote, urlsplit, urlunsplit
 
-from pytest_fairness.errors import TargetError
-from pytest_fairness.options import RunSettings
-from pytest_fairness.records import Request, Response
-from pytest_fairness.targets.base import versioned
+from pytest_fairness.errors import RequestFailed, RetryReason, TargetError, one_line
+from pytest_fairness.records import Json, Response, is_block
 
-# Base class of the targets that are models behind an API: OpenAI's, Anthropic's, or a compatible one.
+# Errors of servers. Providers also say in the body of a response, or in its finish reason, that an answer was withheld,
+# cut off or broken off; all targets recognise these words with these functions.
 
-PROVIDERS = (".openai.com", ".anthropic.com", ".openai.azure.com", ".services.ai.azure.com", "openrouter.ai")
-"""Ends of the host names at which a name of a model means the same model for everybody."""
-PULL_REQUEST = (
-    "CI_MERGE_REQUEST_IID", "SYSTEM_PULLREQUEST_PULLREQUESTID", "CIRCLE_PULL_REQUEST", "BITBUCKET_PR_ID", "CHANGE_ID",
-)  # fmt: skip
-"""Environment variables that CI services (GitLab, Azure, CircleCI, Bitbucket, Jenkins) set for a proposed change."""
-OF_STREAMS = re.compile(r"\bstream(ed|ing)?\b", re.IGNORECASE)
-"""Words of a server's error that it answers only as a stream of events."""
+OVERLOADED = frozenset({429, 503, 529})
+"""HTTP statuses of a server that limits the rate of requests or is overloaded."""
+TRANSIENT = frozenset({408, 409, 425, *range(500, 600)}) - OVERLOADED
+"""Other HTTP statuses after which another attempt may succeed."""
 
+LONGEST_PAUSE = 86_400.0
+"""Longest pause in seconds for which a server can plausibly ask; an hour or more ends the run in any case."""
 
-def in_pull_request() -> bool:
-    """Return whether a CI service runs this process for a pull request, a merge request or a merge queue."""
-    event = os.environ.get("GITHUB_EVENT_NAME", "")
-    return event.startswith(("pull_request", "merge_group")) or any(map(os.environ.get, PULL_REQUEST))
-
-
-class Client(Protocol):
-    async def ask(self, request: Request) -> Response:
-        """Send one request once; see `Target.ask`."""
-
-    async def close(self) -> None:
-        """Close the connections."""
-
-
-ClientT = TypeVar("ClientT", bound=Client)
+_LENGTH = frozenset({"length", "max_tokens", "model_length"})
+"""Finish reasons of answers that `max_tokens` has cut off: `length` of OpenAI, the others of compatible servers."""
+_BROKEN_OFF = frozenset({"abort", "error", "insufficient_system_resource"})
+"""Finish reasons of answers that the server broke off: of OpenRouter, DeepSeek and vLLM, among others."""
+_BLOCKING_STATUSES = frozenset({200, 400, 403, 422, 451})
+"""HTTP statuses of responses that may say that the answer was withheld."""
+_FINISH_KEYS = ("finish_reason", "finishReason", "stop_reason", "stopReason", "blockReason", "block_reason")
+_CODE_KEYS = ("code", "type")
+_MESSAGE_KEYS = ("message", "error", "detail")
+_BLOCK_MESSAGE = re.compile(
+    r"content (?:filter|management polic)|content exists risk|requires moderation|safety system"
+    r"|violat\w+ (?:\w+ )?(?:usage|content) (?:polic|guideline)"
+    r"|\b(?:input|prompt|request|content|output)s? (?:was|were|has been|have been|is|are) (?:flagged|blocked)",
+    re.IGNORECASE,
+)
+"""Words in the error message of a provider that withholds an answer, and gives no code."""
 
 
-class ApiTarget(ABC, Generic[ClientT]):
-    """Model behind an API; the target's own options come before the settings of all targets of the prefix.
+def finish_reason(written: Json) -> str | None:
+    """Return a finish reason as `Response` has it: `length` for an answer that was cut off at `max_tokens`."""
+    if not isinstance(written, str):
+        return None
+    return "length" if written.casefold() in _LENGTH else written
 
-    The first of `key_variables` that is set is used. `url_settings` are names of the settings for the address, and an
-    example address, for messages.
 
-    Raises:
-        TargetError: the address or a header is not valid.
+def finish_reason_in(body: Json) -> str | None:
+    """Return the finish reason in the body of a service, if it says that the answer was withheld or cut off.
+
+    The reason is the value of one of the keys of OpenAI's, Anthropic's and Gemini's APIs, at any depth.
+    """
+    reasons = (finish_reason(value) for key, value in _fields(body) if key in _FINISH_KEYS)
+    return next((reason for reason in reasons if reason == "length" or is_block(reason)), None)
+
+
+def is_blocked(error: Json, status: int = 400) -> bool:
+    """Return whether a body or its error says that the provider refuses the request or withholds the answer."""
+    if status not in _BLOCKING_STATUSES:
+        return False
+    for key, value in _fields(error):
+        if isinstance(value, str) and (
+            (key in _CODE_KEYS + _FINISH_KEYS and is_block(value))
+            or (key in _MESSAGE_KEYS and _BLOCK_MESSAGE.search(value) is not None)
+        ):
+            return True
+        if key == "reasons" and value and status == 403:  # a gateway's moderation
+            return True
+    return False
+
+
+BLOCKED = Response("", finish_reason="content_filter")
+"""Response to a request whose answer the provider withholds."""
+
+
+def _fields(body: Json, depth: int = 8) -> Iterator[tuple[str, Json]]:
+    if depth and isinstance(body, dict):
+        yield from body.items()
+    if depth and isinstance(body, dict | list):
+        for part in body.values() if isinstance(body, dict) else body:
+            yield from _fields(part, depth - 1)
+
+
+@dataclass(frozen=True)
+class ServerErrors:
+    """Errors of requests to one server; messages say what happened, at which server, and what to check.
+
+    Attributes:
+        endpoint: the server's address, without secrets.
+        where: names of the settings for the address and for the key; the key comes last.
+        redact: function that removes secrets from a text.
     """
 
-    concurrency: int | None = None
+    name: str
+    endpoint: str
+    where: str
+    redact: Callable[[str], str]
+    key_missing: bool = False
 
-    def __init__(
-        self,
-        prefix: str,
-        model: str,
-        *,
-        default_url: str,
-        base_url: str,
-        url_settings: tuple[str, str],
-        key_variables: tuple[str, ...],
-        settings: RunSettings,
-    ) -> None:
-        self.name = f"{prefix}:{model}"
-        own_url, own_key = (settings.target_options.get(name) for name in (BASE_URL, API_KEY_ENV))
-        base_url = own_url or base_url or default_url
-        self._model, self._base_url = model, base_url
-        self._is_default_address = base_url == default_url
-        self._key_variables = (own_key,) if own_key else key_variables
-        self._needs_key = bool(own_key)
-        self._headers = Headers(settings.api_headers, "fairness_api_headers", self.name)
-        self._timeout, self._max_bytes = settings.timeout, settings.max_answer_bytes
-        self._client: ClientT | None = None
-        self._url_setting = f"{BASE_URL}=… of the target" if own_url else url_settings[0]
-        if not is_web_address(base_url):
-            example = url_settings[1]
-            raise TargetError(
-                f"{self.name}: the value of {self._url_setting} is not an address; write it like {example}."
-            )
-        self.address = public_url(base_url)
-        # The gateway or application behind another address may change with each commit under the same name.
-        self.reusable = settings.target_version is not None or self._is_providers_own or not in_pull_request()
-        self.identity = versioned(f"{self.name} at {self.address}", settings.target_version)
-
-    def _key(self) -> tuple[str, str]:
-        """Return the API key and the name of its environment variable; an empty key for a server that needs none."""
-        for variable in self._key_variables:
-            if key := key_of(self.name, variable):
-                return key, variable
-        if self._needs_key:
-            raise TargetError(f"{self.name} needs a key: {self._cure_of_missing_key()}.")
-        return "", self._key_variables[0]
-
-    def _cure_of_missing_key(self) -> str:
-        return f"set the environment variable {' or '.join(self._key_variables)}"
-
-    @abstractmethod
-    def _connect(self) -> ClientT:
-        """Return a client; import its module only here, because the import takes time."""
-
-    @property
-    def _setting_names(self) -> str:
-        """Return the settings for the address, unless it is the provider's own, and for the API key, for messages."""
-        key = self._key_variables[0]
-        return key if self._is_default_address else f"{self._url_setting} and {key}"
-
-    @property
-    def _is_providers_own(self) -> bool:
-        host = urlsplit(self._base_url).hostname or ""
-        return self._is_default_address or host.endswith(PROVIDERS)
-
-    def _endpoint(self) -> Endpoint:
-        key, variable = self._key()
-        references = References(self.name)
-        headers = self._headers.filled(references)
-        return Endpoint(
-            name=self.name,
-            model=self._model,
-            base_url=self._base_url,
-            key=key,
-            timeout=self._timeout,
-            max_bytes=self._max_bytes,
-            where=self._setting_names,
-            key_name=variable,
-            headers=headers,
-            secrets=tuple(references.secrets.values()),
+    def no_connection_in_time(self) -> RequestFailed:
+        return RequestFailed(
+            f"{self.name}: no connection to {self.endpoint} within the time limit. Check that the server is running, "
+            f"and {self.where}.",
+            retry=RetryReason.UNREACHABLE,
         )
 
-    def check(self) -> None:
-        self._endpoint()
+    def timed_out(self) -> RequestFailed:
+        return RequestFailed(
+            f"{self.name}: {self.endpoint} did not answer in time. If the server is slow, raise the ini "
+            "fairness_timeout.",
+            retry=RetryReason.TIMEOUT,
+        )
 
-    async def open(self) -> None:
-        self.check()
-        self._client = self._connect()
+    def unreachable(self, why: str) -> RequestFailed:
+        return RequestFailed(
+            f"{self.name}: no connection to {self.endpoint} ({self._reason(why)}). Check that the server is running, "
+            f"and {self.where}.",
+            retry=RetryReason.UNREACHABLE,
+        )
 
-    async def ask(self, request: Request) -> Response:
-        return await self._opened().ask(request)
+    def incomplete(self, why: str) -> RequestFailed:
+        return RequestFailed(
+            f"{self.name}: {self.endpoint} sent no complete response ({self._reason(why)}).",
+            retry=RetryReason.TRANSIENT,
+        )
 
-    async def close(self) -> None:
-        if self._client is not None:
-            await self._client.close()
+    def untrusted(self, why: str) -> TargetError:
+        return TargetError(
+            f"{self.name}: the certificate of {self.endpoint} is not trusted ({self._reason(why)}). If the server or "
+            "your proxy uses a certificate authority of your organisation, set the environment variable SSL_CERT_FILE "
+            "to the file with its certificate (PEM)."
+        )
 
-    def _opened(self) -> ClientT:
-        if self._client is None:
-            raise RuntimeError("the target is not open: call `open` before `ask`")
-        return self._client
+    def redirected(self, why: str) -> TargetError:
+        return TargetError(f"{self.name}: {self._reason(why)}; nothing was sent there. Check {self.where}.")
+
+    def redirect_loop(self, why: str) -> RequestFailed:
+        return RequestFailed(f"{self.name}: {self.endpoint} redirects in a loop ({why}).", check=self.where)
+
+    def for_status(self, status: int, headers: Mapping[str, str], said: str, check: str = "") -> RequestFailed:
+        """Return the error for an HTTP status that may be due to this request alone.
+
+        `check` says what to check if every request gets the status; by default the model's name, endpoint and key.
+        """
+        retry = None
+        key = " (no key is set)" if self.key_missing else ""
+        if headers.get("x-should-retry") != "false":
+            retry = RetryReason.OVERLOADED if status in OVERLOADED else None
+            retry = RetryReason.TRANSIENT if status in TRANSIENT else retry
+        return RequestFailed(
+            f"{self.name}: HTTP {status} from {self.endpoint}: {self.quoted(said)}",
+            retry=retry,
+            retry_after=retry_after(headers),
+            check=(check or f"the model's name, {self.where}{key}") if retry is None else None,
+        )
+
+    def broken_off(self, reason: Json, error: Json = None) -> RequestFailed | None:
+        """Return the error for an answer that the server broke off, by its finish reason or the error beside it."""
+        if not error and not (isinstance(reason, str) and reason.casefold() in _BROKEN_OFF):
+            return None
+        said = error.get("message") if isinstance(error, dict) else error
+        why = f"finish_reason {reason!r}" + (f": {said}" if said else "")
+        return RequestFailed(
+            f"{self.name}: {self.endpoint} broke off the answer ({self.quoted(why)}).", retry=RetryReason.TRANSIENT
+        )
+
+    def quoted(self, text: str, length: int = 200) -> str:
+        """Return a server's message on one line, shortened and without secrets."""
+        return one_line(self.redact(text), length)
+
+    def _reason(self, why: str) -> str:
+        return self.quoted(why.replace(" ssl:default", ""))  # aiohttp adds this to http:// addresses, too
 
 
-def model_of(prefix: str, rest: str | None) -> str:
-    """Return the model after the prefix and its colon; raise `TargetError` if there is none."""
-    if not rest:
-        raise TargetError(f"{prefix!r} names no model; write {prefix}:MODEL (--fairness-target).")
-    return rest
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the pause in seconds that `Retry-After-Ms` or `Retry-After` demands; `None` without a plausible header.
+
+    A negative pause, or one of more than `LONGEST_PAUSE`, such as a date of another century, is a fault of the server.
+    """
+    milliseconds, written = headers.get("retry-after-ms"), headers.get("retry-after")
+    try:
+        seconds = float(milliseconds) / 1000 if milliseconds else float(written or "")
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(written or "").timestamp() - time.time()
+        except (ValueError, OverflowError, OSError):
+            return None
+    return seconds if 0 <= seconds <= LONGEST_PAUSE else None
 
 
 # Options that follow the name of a target behind an API: its own address, and the variable of its key.
@@ -202,36 +235,6 @@ def parse_target_options(prefix: str, text: str) -> tuple[str, Mapping[str, str]
             f"variable that holds the key, such as {API_KEY_ENV}=OTHER_API_KEY."
         )
     return " ".join(words[:end]), options
-
-
-# Description of a model behind an API.
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """Model behind an API, with the settings of the connection to its server.
-
-    Attributes:
-        model: name of the model, which every request contains.
-        key: the API key; an empty text for a server that needs none.
-        timeout: time limit of one attempt in seconds.
-        max_bytes: maximum number of bytes of a response's body.
-        key_name: name of the environment variable of the key; `None` if the server takes no key.
-        trust_environment: whether to use the proxies that environment variables set.
-        secrets: values in `headers` that must appear in no message.
-    """
-
-    name: str
-    model: str
-    base_url: str
-    key: str = field(repr=False)
-    timeout: float
-    max_bytes: int
-    where: str
-    key_name: str | None = None
-    trust_environment: bool = True
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    secrets: tuple[str, ...] = field(default=(), repr=False)
 
 
 # HTTP headers that users set, and references `${NAME}` to environment variables in them.

@@ -8,7 +8,8 @@ from pathlib import Path
 from pytest_fairness.extensions import installed
 from pytest_fairness.kinds import KINDS
 from pytest_fairness.languages import ENGLISH, other_language
-from pytest_fairness.targets.http_client import BoundedClient
+from pytest_fairness.targets.http_client import Connection
+from pytest_fairness.targets.web import ServerErrors
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # as pytest does for `tests`
 from tests.support import quick_runs
@@ -21,5 +22,5 @@ LANGUAGE = other_language("all of these words are in English", ("en",))
 for kind in KINDS.values():
     kind.model.model_rebuild()  # pydantic otherwise builds the validator of a model at the first probe
 installed()
-BoundedClient(max_bytes=1)  # reads the accepted certificates
+Connection("http://localhost", ServerErrors("", "", "", str), headers={}, timeout=1, max_bytes=1)  # reads certificates
 quick_runs.prepare_forks()

@@ -126,10 +126,10 @@ def test_the_package_that_litellm_needs_for_tools_is_named(monkeypatch: pytest.M
 
 
 def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_fairness.targets.providers.find_spec", lambda _: None)
+    monkeypatch.setattr("pytest_fairness.targets.litellm.find_spec", lambda _: None)
     with pytest.raises(TargetError, match=r"needs the package litellm: pip install \"pytest-fairness\[litellm\]\""):
         check_spec("litellm:bedrock/m", settings_in(tmp_path))
-    monkeypatch.setattr("pytest_fairness.targets.providers.find_spec", lambda _: object())
+    monkeypatch.setattr("pytest_fairness.targets.litellm.find_spec", lambda _: object())
     monkeypatch.delenv("LITELLM_TEST_KEY")
     with pytest.raises(TargetError, match="set the environment variable LITELLM_TEST_KEY"):
         check_spec("litellm:openai/m api_key_env=LITELLM_TEST_KEY", settings_in(tmp_path))
