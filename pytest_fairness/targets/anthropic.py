@@ -19,7 +19,6 @@ from pytest_fairness.targets.api import (
     ApiBatches,
     ApiTarget,
     Endpoint,
-    StatusError,
     events_in,
     id_of,
     model_of,
@@ -34,7 +33,7 @@ from pytest_fairness.targets.base import (
     json_line,
     refuse_stream,
 )
-from pytest_fairness.targets.web import BLOCKED, is_blocked
+from pytest_fairness.targets.web import BLOCKED, StatusError, is_blocked
 
 URL = "https://api.anthropic.com"
 KEY_VARIABLE, URL_VARIABLE = "ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"

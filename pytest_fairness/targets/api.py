@@ -22,8 +22,9 @@ from pytest_fairness.targets.web import (
     BLOCKED,
     Headers,
     References,
+    Reply,
     ServerErrors,
-    is_blocked,
+    StatusError,
     is_distinct,
     is_web_address,
     key_of,
@@ -33,7 +34,7 @@ from pytest_fairness.targets.web import (
 )
 
 if TYPE_CHECKING:
-    from pytest_fairness.targets.http_client import Connection, Reply
+    from pytest_fairness.targets.http_client import Connection
 
 T = TypeVar("T")
 
@@ -154,30 +155,6 @@ class Endpoint:
         references = References(self.name)
         headers = self.headers.filled(references) if self.headers is not None else {}
         return key, headers, [key, *references.secrets.values(), *secrets_of(self.base_url)]
-
-
-class StatusError(Exception):
-    """Error for a response with an HTTP status other than success.
-
-    Attributes:
-        said: the server's message; the whole body if it contains no message.
-        param: the field of the request that the server names as the cause; `None` if it names none.
-        blocked: whether the provider refuses this request, or withholds its answer; see `is_blocked`.
-    """
-
-    def __init__(self, reply: Reply) -> None:
-        super().__init__(f"HTTP {reply.status}")
-        self.status, self.headers, self.text = reply.status, reply.headers, reply.text
-        try:
-            body = json.loads(reply.body)
-        except (ValueError, RecursionError):
-            body = None
-        error = body.get("error") if isinstance(body, dict) else None
-        parts = [part for part in (error, body) if isinstance(part, dict)]
-        self.said = next((part["message"] for part in parts if isinstance(part.get("message"), str)), self.text)
-        self.code: Json = next((part["code"] for part in parts if "code" in part), None)
-        self.param: Json = next((part["param"] for part in parts if "param" in part), None)
-        self.blocked = is_blocked(body, self.status)
 
 
 class ApiTarget(ABC):

@@ -30,6 +30,7 @@ from pytest_fairness.targets.web import (
     BLOCKED,
     Headers,
     References,
+    Reply,
     ServerErrors,
     finish_reason_in,
     is_blocked,
@@ -42,7 +43,7 @@ from pytest_fairness.targets.web import (
 )
 
 if TYPE_CHECKING:
-    from pytest_fairness.targets.http_client import Connection, Reply
+    from pytest_fairness.targets.http_client import Connection
 
 
 # JSON documents with placeholders, which are replaced by values.

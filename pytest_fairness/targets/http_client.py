@@ -15,7 +15,7 @@ from contextlib import asynccontextmanager
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlencode
 
 import aiohttp
@@ -23,8 +23,7 @@ from yarl import URL
 
 from pytest_fairness.errors import FairnessError, TargetError
 from pytest_fairness.records import Json
-from pytest_fairness.targets.api import StatusError
-from pytest_fairness.targets.web import ServerErrors, public_url
+from pytest_fairness.targets.web import Reply, ServerErrors, StatusError, public_url
 from pytest_fairness.version import __version__
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ else:
     # The HTTP library on which the installed `openai` package is built.
     httpx = import_module("httpx2" if int(version("openai").partition(".")[0]) >= 3 else "httpx")
 
-__all__ = ["Connection", "Reply", "SdkTransport", "bounded_lines", "httpx", "parsed"]
+__all__ = ["Connection", "SdkTransport", "bounded_lines", "httpx", "parsed"]
 
 T = TypeVar("T")
 
@@ -59,30 +58,6 @@ SDK_HEADERS = ("content-type", "openai-organization", "openai-project")
 """Headers of OpenAI's SDK that are sent: the other ones are the connection's, or describe this machine."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _log = logging.getLogger(__name__)
-
-
-class Reply(NamedTuple):
-    """Response of a server, with its decompressed body.
-
-    Attributes:
-        body: the body; empty if it is `too_long`, and cut off at `MAX_ERROR_BYTES` for an error.
-        too_long: whether the response is successful, but its body is over the connection's limit.
-        moved_to: address to which the server redirects the request, without secrets; empty if it does not.
-    """
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-    too_long: bool = False
-    moved_to: str = ""
-
-    @property
-    def ok(self) -> bool:
-        return 200 <= self.status < 300
-
-    @property
-    def text(self) -> str:
-        return self.body.decode("utf-8", "replace")
 
 
 class Connection:

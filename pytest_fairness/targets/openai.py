@@ -8,7 +8,7 @@ import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from pytest_fairness.errors import FairnessError, RequestFailed, TargetError, identifier
@@ -22,17 +22,13 @@ from pytest_fairness.targets.api import (
     ApiBatches,
     ApiTarget,
     Endpoint,
-    StatusError,
     events_in,
     id_of,
     model_of,
     token_count,
 )
 from pytest_fairness.targets.base import PAUSE, BatchClient, BatchIntent, BatchResult, BatchStatus, json_line
-from pytest_fairness.targets.web import BLOCKED, finish_reason, is_blocked, public_url
-
-if TYPE_CHECKING:
-    from pytest_fairness.targets.http_client import Reply
+from pytest_fairness.targets.web import BLOCKED, Reply, StatusError, finish_reason, is_blocked, public_url
 
 URL, KEY_VARIABLE = "https://api.openai.com/v1", "OPENAI_API_KEY"
 NO_KEY = "none"

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import quote, quote_plus, unquote, urlsplit, urlunsplit
 
 from pytest_fairness.errors import RequestFailed, RetryReason, TargetError, one_line
@@ -85,6 +86,54 @@ def _fields(body: Json, depth: int = 8) -> Iterator[tuple[str, Json]]:
     if depth and isinstance(body, dict | list):
         for part in body.values() if isinstance(body, dict) else body:
             yield from _fields(part, depth - 1)
+
+
+class Reply(NamedTuple):
+    """Response of a server, with its decompressed body.
+
+    Attributes:
+        body: the body; empty if it is `too_long`, and cut off at `MAX_ERROR_BYTES` for an error.
+        too_long: whether the response is successful, but its body is over the connection's limit.
+        moved_to: address to which the server redirects the request, without secrets; empty if it does not.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    too_long: bool = False
+    moved_to: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return 200 <= self.status < 300
+
+    @property
+    def text(self) -> str:
+        return self.body.decode("utf-8", "replace")
+
+
+class StatusError(Exception):
+    """Error for a response with an HTTP status other than success.
+
+    Attributes:
+        said: the server's message; the whole body if it contains no message.
+        param: the field of the request that the server names as the cause; `None` if it names none.
+        blocked: whether the provider refuses this request, or withholds its answer; see `is_blocked`.
+    """
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(f"HTTP {reply.status}")
+        self.status, self.headers, self.text = reply.status, reply.headers, reply.text
+        try:
+            body = json.loads(reply.body)
+        except (ValueError, RecursionError):
+            body = None
+        error = body.get("error") if isinstance(body, dict) else None
+        parts = [part for part in (error, body) if isinstance(part, dict)]
+        self.said = next((part["message"] for part in parts if isinstance(part.get("message"), str)), self.text)
+        self.code: Json = next((part["code"] for part in parts if "code" in part), None)
+        self.param: Json = next((part["param"] for part in parts if "param" in part), None)
+        self.blocked = is_blocked(body, self.status)
 
 
 @dataclass(frozen=True)
