@@ -415,12 +415,16 @@ def other_language(text: str, declared: Sequence[str]) -> str | None:
 
 @lru_cache(maxsize=KEPT)
 def _other_language(head: str, declared: tuple[str, ...]) -> str | None:
-    if _word_count(head) < FEWEST_WORDS:
-        return None
-    scores = _ranking()(head)
+    scores = _scores(head)
     if max((score for code, score in scores if code in declared), default=1.0) >= LEAST_PROBABLE:
         return None
     return NAMES.get(scores[0][0]) or ("another language" if _is_in_another_script(head) else None)
+
+
+@lru_cache(maxsize=KEPT)
+def _scores(head: str) -> list[tuple[str, float]]:
+    """Return the probability of each language, the most probable first; empty if a text cannot be classified."""
+    return _ranking()(head) if _word_count(head) >= FEWEST_WORDS else []
 
 
 def _is_in_another_script(text: str) -> bool:
