@@ -138,7 +138,7 @@ def terminal(output: str) -> str:
     from rich.text import Text
 
     lines = output[output.rindex("= fairness =") :].split("\n")[1:]
-    end = next(number for number, line in enumerate(lines) if "suggested next steps" in line)
+    end = next(number for number, line in enumerate(lines) if "findings" in line)
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         console = Console(record=True, width=WIDTH + 2, file=nowhere, force_terminal=True)
         console.print(Text.from_ansi("\n".join(["$ pytest --fairness", *lines[:end]])))

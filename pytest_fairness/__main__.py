@@ -13,7 +13,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
-from pytest_fairness import commands
 from pytest_fairness.commands import answers, probes, results
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.version import __version__
@@ -29,11 +28,6 @@ COMMANDS = {
         answers.add_export_arguments,
         answers.run_export,
         "write tables of measurements and words, or the recorded answers of a probe",
-    ),
-    "sample": (
-        commands.add_recorded_arguments,
-        answers.run_sample,
-        "write a balanced sample of recorded answers for fine-tuning",
     ),
     "compare": (results.add_compare_arguments, results.run_compare, "compare two JSON reports"),
     "diff": (results.add_diff_arguments, results.run_diff, "show what changed in the baselines since a git revision"),

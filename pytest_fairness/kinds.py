@@ -1,10 +1,9 @@
-"""Table of the probe kinds, `KINDS`, with each kind's answer quality and exchange of answers."""
+"""Table of the probe kinds, `KINDS`, with each kind's answer quality."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -18,74 +17,17 @@ from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import coreference, counterfactual, generation, multiple_choice, recommendation, stereotype
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.coreference import CoreferenceProbe, SentenceRows
-from pytest_fairness.probes.counterfactual import AGAIN, OWN, CounterfactualProbe, RecordRows
+from pytest_fairness.probes.counterfactual import CounterfactualProbe, RecordRows
 from pytest_fairness.probes.generation import GenerationProbe, TextRows
 from pytest_fairness.probes.loading import ContentChecks, KindSchema
 from pytest_fairness.probes.multiple_choice import MultipleChoiceProbe, QuestionRows
-from pytest_fairness.probes.recommendation import NEUTRAL, ListRows, RecommendationProbe
+from pytest_fairness.probes.recommendation import ListRows, RecommendationProbe
 from pytest_fairness.probes.recorded_rows import Rows
 from pytest_fairness.probes.stereotype import CaseRows, StereotypeProbe
 from pytest_fairness.records import Answer, Answers
 from pytest_fairness.stats import ranked_lists
 
-# Rules of the command `sample`: which recorded answers can be exchanged between groups.
-
-Position = tuple[Hashable, Hashable]
-"""Key and group of a prompt; prompts that differ only in their group have the same key."""
-
 ProbeT = TypeVar("ProbeT", bound=Probe)
-
-
-class Exchange(ABC, Generic[ProbeT]):
-    """Rules that say which answers to the prompt of one group also fit the prompt of another group, for `sample`."""
-
-    @abstractmethod
-    def position(self, probe: ProbeT, labels: Mapping[str, str]) -> Position | None:
-        """Return the key and the group of the prompt with these labels; `None` if its answers cannot be exchanged.
-
-        Answers are exchanged between prompts with the same key and different groups.
-        """
-
-    def group_names(self, probe: ProbeT) -> list[str]:
-        """Return the words that name groups; a text with such a word does not fit the prompt of another group."""
-        return []
-
-    def is_wrong(self, probe: ProbeT, answer: Answer) -> bool:
-        """Return whether a usable answer is known to be wrong."""
-        return False
-
-
-class TextExchange(Exchange[GenerationProbe]):
-    """Texts are exchanged between the values of the axes."""
-
-    def position(self, probe: GenerationProbe, labels: Mapping[str, str]) -> Position | None:
-        return labels.get("prompt", ""), tuple(labels[axis] for axis in probe.axes)
-
-    def group_names(self, probe: GenerationProbe) -> list[str]:
-        words = sorted(term for term in probe.swapped_terms if " " not in term)
-        return [*(value for axis in probe.axes.values() for value in axis.values), *words]
-
-
-class ListExchange(Exchange[RecommendationProbe]):
-    """Lists about the same entity are exchanged between the values of the attributes."""
-
-    def position(self, probe: RecommendationProbe, labels: Mapping[str, str]) -> Position | None:
-        if {"perturbation", "form", "requery"} & labels.keys():
-            return None
-        return labels["entity"], (labels["attribute"], "" if labels["attribute"] == NEUTRAL else labels["value"])
-
-
-class RecordExchange(Exchange[CounterfactualProbe]):
-    """Answers about the same record are exchanged between its unflipped and flipped forms."""
-
-    def position(self, probe: CounterfactualProbe, labels: Mapping[str, str]) -> Position | None:
-        if labels["form"] == AGAIN:
-            return None
-        return labels["record"], OWN if labels["form"] == OWN else (labels["attribute"], labels["to"])
-
-    def is_wrong(self, probe: CounterfactualProbe, answer: Answer) -> bool:
-        return probe.is_right(answer) is False
-
 
 # Quality of the answers of all groups together: it shows whether an attempt to reduce bias makes answers worse.
 #
@@ -163,15 +105,12 @@ class Kind(Generic[ProbeT]):
     Attributes:
         rows: rows of the files of answers under `responses:`; `None` if the kind supports no such files.
         checks: checks of several keys of a probe file together.
-        exchange: rules by which the command `sample` exchanges recorded answers between groups; `None` if the command
-            does not support the kind.
         quality: function that scores answers by the right answers in the probe.
     """
 
     model: type[ProbeT]
     rows: type[Rows[ProbeT]] | None = None
     checks: ContentChecks | None = None
-    exchange: Exchange[ProbeT] | None = None
     quality: Callable[[ProbeT, Sequence[Answer]], AnswerQuality | None] | None = None
 
 
@@ -186,12 +125,11 @@ def quality(probe: Probe, answers: Sequence[Answer]) -> AnswerQuality | None:
 
 
 KINDS: dict[str, Kind[Any]] = {
-    "generation": Kind(GenerationProbe, TextRows, generation.content_diagnostics, exchange=TextExchange()),
+    "generation": Kind(GenerationProbe, TextRows, generation.content_diagnostics),
     "recommendation": Kind(
         RecommendationProbe,
         ListRows,
         recommendation.content_diagnostics,
-        exchange=ListExchange(),
         quality=quality_of_lists,
     ),
     "coreference": Kind(
@@ -201,7 +139,6 @@ KINDS: dict[str, Kind[Any]] = {
         CounterfactualProbe,
         RecordRows,
         counterfactual.content_diagnostics,
-        exchange=RecordExchange(),
         quality=quality_of_decisions,
     ),
     "stereotype": Kind(StereotypeProbe, CaseRows, stereotype.content_diagnostics),

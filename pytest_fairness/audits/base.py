@@ -19,7 +19,6 @@ from pytest_fairness.records import (
     Concern,
     Contributor,
     Explanation,
-    Finding,
     ItemResult,
     Json,
     Measurement,
@@ -297,12 +296,10 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
             return moved
         return measurement.explanation.contributors
 
-    def finding(self, result: ItemResult) -> Finding:
-        """Return a description of the bias in a failed item, and a system prompt that counters it; for reports."""
+    def finding(self, result: ItemResult) -> str:
+        """Return in one or two sentences how the answers of a failed item differ; for reports."""
         axis = axis_of(result)
-        return Finding(
-            f"Answers depend on {axis}.", f"Treat everybody alike: {axis} must make no difference to your answer."
-        )
+        return f"Answers depend on {axis}."
 
     def examples(
         self, item: AuditItem[ProbeT, SettingsT], measurement: Measurement, answers: Answers

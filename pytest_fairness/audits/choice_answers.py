@@ -21,7 +21,6 @@ from pytest_fairness.records import (
     Answers,
     Comparison,
     Concern,
-    Finding,
     ItemResult,
     Json,
     Measurement,
@@ -123,12 +122,8 @@ class ChoiceAudit(UnitAudit[MultipleChoiceProbe, AuditSettings]):
             *unmatched(scored),
         ]
 
-    def finding(self, result: ItemResult) -> Finding:
-        return Finding(
-            f"Questions about people are answered {'by a stereotype' if self.bias else 'wrongly'}.",
-            "Answer from what the text says, and from nothing else. If the text does not say who is meant, answer that "
-            "it is not known. If it does, choose that person, whether or not this agrees with a stereotype.",
-        )
+    def finding(self, result: ItemResult) -> str:
+        return f"Questions about people are answered {'by a stereotype' if self.bias else 'wrongly'}."
 
 
 def _subject(labels: Mapping[str, str]) -> str | None:

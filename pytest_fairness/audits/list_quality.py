@@ -40,7 +40,6 @@ from pytest_fairness.records import (
     REFUSALS,
     Answers,
     Explanation,
-    Finding,
     ItemResult,
     Json,
     Measurement,
@@ -307,12 +306,10 @@ class Uncertainty(ListAudit[UncertaintySettings]):
             )
         return replace(super().explanation(item, measurement), phrase=phrase)
 
-    def finding(self, result: ItemResult) -> Finding:
+    def finding(self, result: ItemResult) -> str:
         if result.labels:
             return super().finding(result)
-        return Finding(
-            "The same question gets a different list each time.", "Give the same answer each time to the same question."
-        )
+        return "The same question gets a different list each time."
 
 
 def _rank_correlation(pairs: Sequence[tuple[float, float]]) -> dict[str, Json] | None:

@@ -38,7 +38,6 @@ from pytest_fairness.records import (
     MISSING,
     REFUSALS,
     Answers,
-    Finding,
     ItemResult,
     Json,
     Measurement,
@@ -411,11 +410,8 @@ class Robustness(ListAudit[SimilaritySettings]):
         edits = [] if item.probe.responses is not None else item.probe.edits(item.labels["perturbation"])
         return replace(measurement, details={**measurement.details, "attributes": attributes, "edits": edits})
 
-    def finding(self, result: ItemResult) -> Finding:
-        return Finding(
-            f"The same question in another wording ({subject_of(result)}) gets other lists.",
-            "Ignore typing errors, dialect and the language of a question: answer as if it were written without error.",
-        )
+    def finding(self, result: ItemResult) -> str:
+        return f"The same question in another wording ({subject_of(result)}) gets other lists."
 
 
 def perturbed_snsr(item: ListItem[SimilaritySettings], answers: Answers, attribute: str) -> dict[str, Json] | None:

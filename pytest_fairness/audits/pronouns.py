@@ -16,7 +16,7 @@ from pytest_fairness.audits.info import AuditInfo, Direction, cohens_g, cohens_h
 from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable, with_same_wording
 from pytest_fairness.probes.coreference import CoreferenceProbe
 from pytest_fairness.probes.field_types import AuditSettings
-from pytest_fairness.records import Answer, Answers, Comparison, Explanation, Finding, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Comparison, Explanation, ItemResult, Json, Measurement
 from pytest_fairness.stats import intervals, resampling
 from pytest_fairness.stats.resampling import Floats
 from pytest_fairness.stats.unit_tables import Ratio, TwoSidedShareDifference, UnitStatistic
@@ -49,12 +49,8 @@ class PronounAudit(UnitAudit[CoreferenceProbe, SettingsT]):
         worse = worse_sentences(first, second, self.loss_of_answers(item, current))
         return replace(comparison, details={**comparison.details, "changed_sentences": worse})
 
-    def finding(self, result: ItemResult) -> Finding:
-        return Finding(
-            "Pronouns are resolved by gender stereotypes about occupations.",
-            "An occupation says nothing about a person's gender. Decide whom a pronoun means by grammar and sense "
-            "only. If both people are possible, answer that it is unclear.",
-        )
+    def finding(self, result: ItemResult) -> str:
+        return "Pronouns are resolved by gender stereotypes about occupations."
 
 
 def _unit(answer: Answer) -> str:

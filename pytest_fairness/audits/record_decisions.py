@@ -32,7 +32,6 @@ from pytest_fairness.records import (
     Concern,
     Contributor,
     Explanation,
-    Finding,
     ItemResult,
     Json,
     Measurement,
@@ -147,7 +146,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         moved = comparison.explanation.contributors if comparison is not None and comparison.value > 0 else ()
         return (*measurement.explanation.contributors, *moved)
 
-    def finding(self, result: ItemResult) -> Finding:
+    def finding(self, result: ItemResult) -> str:
         axis, details = axis_of(result), details_of(result)
         description = f"Decisions depend on {axis}."
         if details.get("n10") is not None:
@@ -156,12 +155,7 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
                 f" {details['n10']} records get the positive answer more often as {first} than as {second}; "
                 f"{details['n01']} records get it more often as {second}."
             )
-        return Finding(
-            description,
-            f"Decide by the other facts of the record only. Give the same answer for every {axis}, even if the "
-            "record only hints at it.",
-            trainable=True,
-        )
+        return description
 
     def comparable(self, item: RecordItem[SettingsT], current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
         """Return the answers, cut to the same number of trials unless the change is linear.

@@ -42,7 +42,6 @@ from pytest_fairness.records import (
     Concern,
     Contributor,
     Explanation,
-    Finding,
     ItemResult,
     Json,
     Measurement,
@@ -264,19 +263,14 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
             return measurement.explanation.contributors
         return comparison.explanation.contributors if comparison.value > 0 else ()
 
-    def finding(self, result: ItemResult) -> Finding:
+    def finding(self, result: ItemResult) -> str:
         axis, details = axis_of(result), details_of(result)
         parts = [
             f"{significant(details[self.summary][value][self.summary], 4)} as {shortened(value)}"
             for value in details.get("values", ())
         ]
         shown = f" For the same records, the {self.summary} is {' and '.join(parts)}." if parts else ""
-        return Finding(
-            f"Numbers depend on {axis}.{shown}",
-            f"Decide by the other facts of the record only. Give the same number for every {axis}, even if the "
-            "record only hints at it.",
-            trainable=True,
-        )
+        return f"Numbers depend on {axis}.{shown}"
 
 
 def _summaries(name: str, values: Sequence[str], scores: Floats, *, sd: bool) -> dict[str, Json]:

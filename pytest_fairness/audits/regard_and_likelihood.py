@@ -32,7 +32,7 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.languages import Language
 from pytest_fairness.probes.field_types import AuditSettings, Line
 from pytest_fairness.probes.stereotype import LIKELIHOODS, SENTENCES, StereotypeProbe
-from pytest_fairness.records import Answer, Answers, Explanation, Finding, ItemResult, Json, Measurement
+from pytest_fairness.records import Answer, Answers, Explanation, ItemResult, Json, Measurement
 from pytest_fairness.stats import intervals, resampling
 from pytest_fairness.stats.resampling import Floats
 from pytest_fairness.stats.unit_tables import DistanceFromMiddle, UnitStatistic
@@ -134,12 +134,9 @@ class Regard(ModelScoredAudit[RegardSettings]):
         means = dict(zip(scores.groups, scores.group_means(scores.means()).tolist(), strict=True))
         return n[max(means, key=means.__getitem__)], n[min(means, key=means.__getitem__)]
 
-    def finding(self, result: ItemResult) -> Finding:
+    def finding(self, result: ItemResult) -> str:
         regard = "unequal" if details_of(result).get("groups") else "negative"
-        return Finding(
-            f"Answers describe people with {regard} regard: {subject_of(result)}.",
-            "Describe all people with equal respect, and with the same range of skills, success and feelings.",
-        )
+        return f"Answers describe people with {regard} regard: {subject_of(result)}."
 
     def explanation(self, item: CaseItem[RegardSettings], measurement: Measurement) -> Explanation:
         label, details = item.settings.label.casefold(), measurement.details
@@ -558,11 +555,11 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
             [f"{term} {old:.3g} to {new:.3g}" for term, new, old in moved],
         )
 
-    def finding(self, result: ItemResult) -> Finding:
+    def finding(self, result: ItemResult) -> str:
         """Return a finding without a system prompt, because likelihoods of sentences are requested without one."""
         below = result.measurement is not None and result.measurement.value < FAIR_SCORE
         preferred = "the opposites of stereotypes" if below else "stereotypes"
-        return Finding(f"The model gives sentences with {preferred} a higher probability: {subject_of(result)}.", "")
+        return f"The model gives sentences with {preferred} a higher probability: {subject_of(result)}."
 
     def explanation(self, item: CaseItem[LikelihoodSettings], measurement: Measurement) -> Explanation:
         """Return the stereotype score, and the cases with the strongest preferences on the side that it favours.

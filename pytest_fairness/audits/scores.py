@@ -37,7 +37,6 @@ from pytest_fairness.records import (
     Concern,
     Contributor,
     Explanation,
-    Finding,
     ItemResult,
     Json,
     Measurement,
@@ -363,16 +362,15 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
     def contributors(self, measurement: Measurement, comparison: Comparison | None) -> Sequence[Contributor]:
         return measurement.explanation.contributors
 
-    def finding(self, result: ItemResult) -> Finding:
+    def finding(self, result: ItemResult) -> str:
         details = details_of(result)
         means, scorer = means_of(details), shortened(details["unit"])
         high, low = sorted(furthest(means), key=lambda name: -means[name])
         worse = {"higher": low, "lower": high}.get(details.get("better") or "")
         disadvantage = "" if worse is None else f" {shortened(worse)} is at a disadvantage."
-        return Finding(
+        return (
             f"Answers for {shortened(high)} have a higher mean score of {scorer} ({means[high]:.3g}) than answers for "
-            f"{shortened(low)} ({means[low]:.3g}).{disadvantage}",
-            "Answer everybody in the same way: with the same tone, length and quality, whoever asks or is spoken of.",
+            f"{shortened(low)} ({means[low]:.3g}).{disadvantage}"
         )
 
     def examples(

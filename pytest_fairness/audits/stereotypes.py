@@ -38,7 +38,6 @@ from pytest_fairness.records import (
     Comparison,
     Concern,
     Explanation,
-    Finding,
     ItemResult,
     Json,
     Measurement,
@@ -390,7 +389,7 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             cures.append(f"add markers to the lists, such as words that the answers use: {', '.join(words)}")
         return f"there are {usable} usable answers: {', or '.join(cures)}" if usable else "check the answers"
 
-    def finding(self, result: ItemResult) -> Finding:
+    def finding(self, result: ItemResult) -> str:
         by_case = {
             case: plain_words(word for word, count in markers["stereotype"].items() if count)
             for case, markers in details_of(result).get("markers", {}).items()
@@ -398,15 +397,10 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         description = "; ".join(
             f"answers about {shortened(case)} say {listed(own)}" for case, own in by_case.items() if own
         )
-        words = list(dict.fromkeys(word for own in by_case.values() for word in own))
-        naming = f" Avoid {listed(words)}." if words else ""
-        return Finding(
+        return (
             f"{description[:1].upper()}{description[1:]}."
-            if words
-            else f"Answers about {subject_of(result)} follow the stereotype.",
-            "Describe people as individuals, who may be of any gender, age, origin and character, and vary them from "
-            f"answer to answer.{naming}",
-            words,
+            if description
+            else f"Answers about {subject_of(result)} follow the stereotype."
         )
 
     def explanation(self, item: CaseItem[MarkersSettings], measurement: Measurement) -> Explanation:

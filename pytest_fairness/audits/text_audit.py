@@ -38,7 +38,6 @@ from pytest_fairness.records import (
     Concern,
     Evidence,
     Explanation,
-    Finding,
     ItemResult,
     Json,
     Measurement,
@@ -136,7 +135,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
             info.plain_words(word for word in content_words if words[word] != marked),
         )
 
-    def finding(self, result: ItemResult) -> Finding:
+    def finding(self, result: ItemResult) -> str:
         marked, unmarked = group_names(result)
         words = self.top_words(result)
         contrasts = [
@@ -145,19 +144,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
             if own
         ]
         description = "; ".join(contrasts) or f"answers for {marked} use other words than answers for {unmarked}"
-        naming = (
-            f" Do not use {info.listed([*words[0], *words[1]])} more for one group than for another."
-            if contrasts
-            else ""
-        )
-        return Finding(
-            f"{description[:1].upper()}{description[1:]}.",
-            f"Choose the same topics, words and tone for everyone. Do not answer differently because "
-            f"{info.axis_of(result)} is {marked} or {unmarked}: answer for {marked} as you would for {unmarked}."
-            f"{naming}",
-            words[0],
-            trainable=True,
-        )
+        return f"{description[:1].upper()}{description[1:]}."
 
     def examples(self, item: TextItem[SettingsT], measurement: Measurement, answers: Answers) -> list[list[Example]]:
         """Return pairs of answers, one of each group, to the same prompt.
@@ -491,15 +478,13 @@ class Refusals(TwoGroupAudit[AuditSettings]):
             },
         )
 
-    def finding(self, result: ItemResult) -> Finding:
+    def finding(self, result: ItemResult) -> str:
         details = info.details_of(result)
         shares = ", ".join(f"{info.shortened(name)} {share:.0%}" for name, share in details["shares"].items())
         partly = details.get("partly_refused", {})
         counts = ", ".join(f"{info.shortened(name)} {count}" for name, count in partly.items())
-        return Finding(
-            f"Refused or unreadable answers: {shares}.{f' Partly refused: {counts}.' if any(partly.values()) else ''}",
-            f"Help everybody who asks, in full and in the requested form. Do not refuse, warn or shorten the answer "
-            f"because {info.axis_of(result)} is mentioned.",
+        return (
+            f"Refused or unreadable answers: {shares}.{f' Partly refused: {counts}.' if any(partly.values()) else ''}"
         )
 
     def explanation(self, item: TextItem[AuditSettings], measurement: Measurement) -> Explanation:

@@ -129,7 +129,7 @@ def _settings(path: Path) -> dict[str, Any] | None:
     return dict(parser[section]) if section in parser else {} if own else None
 
 
-# Common arguments and settings of the commands that read recorded answers: `export` and `sample`.
+# Arguments and settings of commands that read recorded answers, such as `export`.
 
 
 def add_recorded_arguments(parser: argparse.ArgumentParser, source: str | None = None) -> None:

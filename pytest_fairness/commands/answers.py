@@ -1,4 +1,4 @@
-"""Commands on answers: `measure`, `export` and `sample`."""
+"""Commands on answers: `measure` and `export`."""
 
 from __future__ import annotations
 
@@ -290,34 +290,3 @@ def _answers(arguments: argparse.Namespace) -> Iterator[dict[str, Json]]:
                 "finish_reason": response.finish_reason,
                 "created": response.created,
             }
-
-
-def run_sample(arguments: argparse.Namespace) -> None:
-    """Write a sample of recorded answers as chats in JSON Lines.
-
-    The sample is balanced: the prompts of each group are combined with equally many answers from all groups, also with
-    answers to the prompts of other groups.
-    """
-    from pytest_fairness.run.history import balanced, recorded
-
-    with replay_run(arguments) as run:
-        probe = run.load(arguments.probe)
-        if probe.responses is not None:
-            raise FairnessError(
-                f"{arguments.probe}: a sample needs prompts, but the probe has `responses`. Name a probe with prompts."
-            )
-        found = recorded(run, probe, arguments.target)
-        targets = sorted({target for target, _, _ in found})
-        if len(targets) > 1:
-            raise FairnessError(
-                f"Answers of several targets are recorded. Choose one with --target: {'; '.join(targets)}"
-            )
-        sample = balanced(run, probe, [(prompt, response) for _, prompt, response in found])
-    write([json.dumps(line) + "\n" for line in sample.lines], arguments.output)
-    print(
-        f"wrote {len(sample.lines)} of {sample.answers} answers; left out: "
-        f"{counted(sample.unusable, 'refused or unreadable answer')}, {counted(sample.named, 'answer')} naming a "
-        f"group, {counted(sample.wrong, 'wrong answer')}, and the surplus of groups with more answers than the "
-        "smallest group",
-        file=sys.stderr,
-    )

@@ -221,23 +221,6 @@ class Quote(JsonRecord):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding(JsonRecord):
-    """Finding of an audit in a failed item.
-
-    Attributes:
-        description: how the answers for the groups differ, in one or two sentences.
-        instruction: text for a system prompt that counters the bias; empty if the item sends no system prompt.
-        words: words that occur more often in answers for one group; a filter can remove them from the model's output.
-        trainable: whether a balanced sample for fine-tuning can be made from the probe's answers.
-    """
-
-    description: str
-    instruction: str
-    words: Sequence[str] = ()
-    trainable: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Explanation(JsonRecord):
     """Words and numbers about an item's value and its change, made once from its measurement and comparison.
 
@@ -257,7 +240,7 @@ class Explanation(JsonRecord):
         notes: further phrases with numbers: refused and unreadable answers by group, values by paraphrase.
         sentences: sentences with their answers, those that became worse first.
         examples: answers that are shown side by side; empty for an item that passed.
-        finding: what a failed item shows, and what may help; `None` for other items.
+        finding: how the answers of a failed item differ, in one or two sentences; empty for other items.
         placebo: value of the placebo swap; `unknown` if it was not measured, empty without a placebo.
         served, served_change: models that the server reports, and how they changed since the baseline; empty if
             unknown or unchanged.
@@ -275,7 +258,7 @@ class Explanation(JsonRecord):
     notes: Sequence[str] = ()
     sentences: Sequence[str] = ()
     examples: Sequence[Quote] = ()
-    finding: Finding | None = None
+    finding: str = ""
     placebo: str = ""
     served: str = ""
     served_change: str = ""

@@ -23,7 +23,6 @@ from pytest_fairness.records import (
     target_name,
     without_nonfinite,
 )
-from pytest_fairness.reports.findings import suggestions
 from pytest_fairness.reports.formatting import age, as_float, money, number
 from pytest_fairness.reports.view import (
     Item,
@@ -104,7 +103,7 @@ def report_document(
         },
         "purposes": purposes,
         "methods": {name: dict(method) for name, method in sorted(methods.items()) if method},
-        "items": [_item(result) for result in ordered],
+        "items": [result.to_json() for result in ordered],
     }
 
 
@@ -140,13 +139,6 @@ def request_counts(document: Mapping[str, Json], retried: float = 0) -> str:
 
 def _date(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _item(result: ItemResult) -> dict[str, Json]:
-    item = result.to_json()
-    if result.explanation.finding is not None and result.outcome == "failed":
-        item["suggestions"] = suggestions(item, result.explanation.finding, result.system)
-    return item
 
 
 def _by_target(results: Sequence[ItemResult], targets: Mapping[str, str]) -> dict[str, Json]:

@@ -126,8 +126,7 @@ def _content(view: ItemView, points: Sequence[Mapping[str, Json]]) -> dict[str, 
         "facts": {name: value for name, (value, rows) in details.items() if not rows and value not in ([], {})},
         "tables": {name: table_of(rows) for name, (_, rows) in details.items() if rows},
         "answers": list(dict.fromkeys([*item["n"], *item["missing"]])),
-        "found": view.suggestions.get("found", "") if significant else "",
-        "to_try": view.suggestions.get("try", ()),
+        "found": view.finding if significant else "",
     }
 
 
@@ -237,7 +236,7 @@ def _group_findings(items: Iterable[tuple[str, ItemView]]) -> list[dict[str, Any
             for item in (each.item for _, each in worse)
             if item["verdict"] == VerdictName.REGRESSION and (item["change"] or {}).get("value") and item["tolerance"]
         ]
-        sentence = view.suggestions.get("found", "")
+        sentence = view.finding
         felt = f"{view.felt[:1].upper()}{view.felt[1:]}. " if sentence and view.felt else ""
         # The last word of a list follows the word “and”. The parts are alternately text and a list of words.
         words = frozenset().union(*contributing_words(view).values()) - {"and"}

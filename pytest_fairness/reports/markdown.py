@@ -100,7 +100,7 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
     _add_folded(text, "Intersections", _intersections(items))
     _add_folded(text, "Top contributors to the failures", evidence)
     _add_folded(text, "Variants compared with the original prompt", variants)
-    _add_folded(text, "Suggested next steps", _suggestions(not_passed, several_probes))
+    _add_folded(text, "Findings", _findings(not_passed, several_probes))
     text.add(*_failures(document), _footer(document))
     return str(text)
 
@@ -122,46 +122,13 @@ def _intersections(items: Sequence[ItemView]) -> list[str]:
     return [*lines, report_items.INTERSECTION_LEGEND] if lines else []
 
 
-def _suggestions(items: Sequence[ItemView], several_probes: bool) -> list[str]:
-    """Return lines with the findings and the suggestions, each suggestion once; text to copy is a code block.
-
-    Two items of a probe share an entry if the suggestions for one item contain all words of the suggestions for the
-    other item. The entry has the suggestions with more words.
-    """
-    entries: list[list[tuple[frozenset[str], ItemView]]] = []  # the suggestions of an entry are those of its first item
+def _findings(items: Sequence[ItemView], several_probes: bool) -> list[str]:
+    """Return a line for each finding, with the names of its items."""
+    named: dict[str, list[str]] = {}
     for view in items:
-        if not view.suggestions:
-            continue
-        words = _suggested_words(view)
-        for entry in entries:
-            first_words, first = entry[0]
-            if view.item["probe"] == first.item["probe"] and words <= first_words:
-                entry.append((words, view))
-                break
-            if view.item["probe"] == first.item["probe"] and words > first_words:
-                entry.insert(0, (words, view))
-                break
-        else:
-            entries.append([(words, view)])
-    lines: list[str] = []
-    shown: list[Json] = []
-    for entry in entries:
-        suggestions = entry[0][1].suggestions
-        names = ", ".join(_name(view, several_probes) for _, view in entry)
-        lines.append(f"- **{names}**: {escaped(suggestions['found'])}")
-        for suggestion in suggestions["try"]:
-            if suggestion in shown:
-                continue
-            shown.append(suggestion)
-            lines.append(f"  - {escaped(suggestion['text'])}")
-            if suggestion["paste"]:
-                lines.append(code(suggestion["paste"], "    "))
-    return lines
-
-
-def _suggested_words(view: ItemView) -> frozenset[str]:
-    texts = [f"{suggestion['text']} {suggestion['paste']}" for suggestion in view.suggestions["try"]]
-    return frozenset(re.findall(r"\w+", " ".join(texts)))
+        if view.finding:
+            named.setdefault(view.finding, []).append(_name(view, several_probes))
+    return [f"- **{', '.join(names)}**: {escaped(finding)}" for finding, names in named.items()]
 
 
 def code(text: str, indent: str = "") -> str:

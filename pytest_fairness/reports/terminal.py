@@ -11,7 +11,7 @@ from pytest_fairness.errors import counted
 from pytest_fairness.records import Json, VerdictName, target_name
 from pytest_fairness.reports import formatting, report_items, terminal_items
 from pytest_fairness.reports.document import request_counts, reused_answers, texts_of_notes
-from pytest_fairness.reports.findings import accept_command, narrowed
+from pytest_fairness.reports.findings import accept_command
 from pytest_fairness.reports.formatting import text_table as aligned
 from pytest_fairness.reports.terminal_items import GAP, INDENT, WORST_ROWS, Line
 from pytest_fairness.reports.view import FOUND, UNKNOWN, ItemView, largest_first, views
@@ -45,7 +45,7 @@ def summary(
         all_items: node ids of all items by probe file; some files may be left out.
         rebaseline_requests: sentence about the requests of the suggested rebaseline command; empty if it sends none.
         retried: number of retries.
-        verbose: whether all rows, full names, full reasons and suggestions are shown.
+        verbose: whether all rows, full names, full reasons and findings are shown.
     """
     width = max(width, MIN_WIDTH)
     items = views(document)
@@ -67,9 +67,9 @@ def summary(
     lines += intersection_tables(items, width, verbose=verbose)
     lines += variant_effects(items, width)
     if verbose:
-        lines += suggestions(items, width)
+        lines += findings(items, width)
     elif len(shown) < len(items) or any(view.needs_headline for view in items):
-        lines += terminal_items.paragraph("All rows, reasons, examples and suggested next steps: run with -v.", width)
+        lines += terminal_items.paragraph("All rows, reasons, examples and findings: run with -v.", width)
     if any(document["requests"][name] for name in ("planned", "failed")):  # files of answers need no requests
         lines += requests(document, width, retried, lines)
     lines += notes(document, width)
@@ -212,7 +212,7 @@ def _row(view: ItemView) -> tuple[str, ...]:
     return (view.size or "-", value, view.p_value, view.effect, view.name(with_probe=False))
 
 
-# Sections of the terminal summary below the table of items: targets, intersections, variants, suggestions.
+# Sections of the terminal summary below the table of items: targets, intersections, variants, findings.
 
 SHOWN_VARIANTS = 12
 SHOWN_INTERSECTIONS = 3
@@ -305,24 +305,17 @@ def variant_effects(items: Sequence[ItemView], width: int) -> list[Line]:
     return [Line("variants compared with the original prompt:", {"bold": True}), *lines, Line("")] if lines else []
 
 
-def suggestions(items: Sequence[ItemView], width: int) -> list[Line]:
-    lines: list[Line] = []
-    for probe in sorted({view.item["probe"] for view in items}):
-        own = [view for view in items if view.item["probe"] == probe and view.suggestions]
-        if not own:
-            continue
-        suggested = own[0].suggestions
-        first = suggested["try"][0]
-        heading = f"suggested next step ({formatting.printable(own[0].file)}):"
-        lines.append(Line(formatting.cut(heading, width), {"bold": True}))
-        lines += terminal_items.paragraph(formatting.printable(f"{suggested['found']} {first['text']}"), width)
-        lines += [Line(formatting.escaped(line)) for line in narrowed(first["paste"], width).split("\n")]
-        if len(own) > 1 or len(suggested["try"]) > 1:
-            lines += terminal_items.paragraph(
-                "The HTML and JSON reports have all suggestions (--fairness-report).", width
-            )
-        lines.append(Line(""))
-    return lines
+def findings(items: Sequence[ItemView], width: int) -> list[Line]:
+    """Return the findings of failed items, each once, with the names of their items."""
+    named: dict[str, list[str]] = {}
+    for view in items:
+        if view.finding:
+            named.setdefault(view.finding, []).append(view.name(with_probe=True))
+    return [
+        line
+        for finding, names in named.items()
+        for line in [*terminal_items.paragraph(f"{', '.join(names)}: {finding}", width), Line("")]
+    ]
 
 
 # Last lines of the terminal summary: request counts, notes and the commands that accept the results.

@@ -338,9 +338,9 @@ class ItemView:
         return [*lists, *self.explanation.notes]
 
     @property
-    def suggestions(self) -> Mapping[str, Json]:
-        """Return what a failed item shows (`found`) and what may help (`try`); empty for other items."""
-        return self.item.get("suggestions") or {}
+    def finding(self) -> str:
+        """Return how the answers of a failed item differ, in one or two sentences; empty for other items."""
+        return printable(self.explanation.finding) if self.outcome == "failed" else ""
 
     # Effect size.
 

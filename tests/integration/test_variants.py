@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from pytest_fairness import audit, kinds, probes
 from pytest_fairness.run import items_of, variants
@@ -115,7 +114,6 @@ def test_the_planted_difference_is_found_with_its_interval_and_its_price_and_rep
     # Terminal and reports
     assert says(result, "flip_rate[sex], variant blind: less bias, by ")
     assert says(result, "flip_rate[sex], variant same: no significant change, 0")
-    assert says(result, "The variant blind reduces bias. Use its prompt in the application")
     markdown = (people.path / "report.md").read_text("utf-8")
     assert "- **flip\\_rate\\[sex\\]**, variant blind: less bias, by " in markdown
     html = (people.path / "report.html").read_text("utf-8")
@@ -189,31 +187,26 @@ def give(messages: Messages, body: Body) -> str:
     return " ".join(words)
 
 
-def test_what_is_suggested_is_pasted_and_works(project: Project) -> None:
+def test_the_finding_names_the_words_and_a_variant_that_helps_is_measured(project: Project) -> None:
     probe = GIFTS + "sampling: {seed: 1}\n"
     project.probe("probes/gifts.yaml", probe)
     with ChatServer(give) as server:
         arguments = ("--fairness", "--fairness-report", "report.json", "--fairness-base-url", server.url)
         result = project.run(*arguments, "-v", target="openai:giver")
         (item,) = project.read("report.json")["items"]
-        found = item["suggestions"]
-        assert re.match("Answers for woman say (perfume and scarf|scarf and perfume)", found["found"])
-        first, words, sample = found["try"]
-        assert (first["action"], words["action"], sample["action"]) == ("variant", "filter", "sample")
-        assert {"perfume", "scarf"} <= {*words["paste"].splitlines()}
-        variant = YAML(typ="safe").load(first["paste"])["variants"]["debiased"]
-        assert variant["system"].startswith("You help people.\nChoose the same")
-        assert says(result, "system: |2- You help people. Choose the same")
-        project.probe("probes/gifts.yaml", probe + first["paste"] + "\n")
+        found = item["explanation"]["finding"]
+        assert re.match("Answers for woman say (perfume and scarf|scarf and perfume)", found)
+        assert says(result, f"gifts::{item['id']}: {found}")
+        variant = "variants: {alike: {system: You help people. Choose the same topics for everyone.}}"
+        project.probe("probes/gifts.yaml", f"{probe}{variant}\n")
         item = items(project, server)["jsd[person=woman]"]
-        measured = item["details"]["variants"]["debiased"]
+        measured = item["details"]["variants"]["alike"]
         assert measured["effect"] == "lower"
         assert measured["change"] == pytest.approx(measured["value"] - item["value"], abs=0.02)
         assert measured["change_interval"][1] < 0
-        assert item["suggestions"]["try"][0]["action"] == "adopt"
         (alone,) = audit(project.path / "probes/gifts.yaml", "openai:giver", base_url=server.url)
         assert alone.measurement is not None
-        assert json.loads(json.dumps(alone.measurement.details["variants"]["debiased"])) == measured
+        assert json.loads(json.dumps(alone.measurement.details["variants"]["alike"])) == measured
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from pytest_fairness.records import Comparison, Finding, ItemResult, VerdictName
+from pytest_fairness.records import Comparison, VerdictName
 from pytest_fairness.reports import markdown
 from pytest_fairness.reports.files import compare
 from pytest_fairness.reports.files import comparison_markdown as compared
@@ -80,27 +80,15 @@ def test_failures_are_shown_and_passes_collapsed() -> None:
     assert text.endswith("12,000 prompt and 51,234 completion tokens</sub>\n")
 
 
-def suggesting(audit: str, words: str, *, probe: str = "products") -> ItemResult:
-    finding = Finding(f"More {words}.", f"Avoid {words}.", words.split(), trainable=True)
-    return explained(result(VerdictName.REGRESSION, audit=audit, probe=probe), finding=finding)
-
-
-def test_each_suggestion_is_shown_once() -> None:
+def test_each_finding_is_shown_once_with_the_names_of_its_items() -> None:
     same, more, other = (
-        suggesting(audit, words) for audit, words in (("jsd", "tie hat"), ("svm", "hat tie oil"), ("mmd", "drill"))
+        explained(result(VerdictName.REGRESSION, audit=audit), finding=finding)
+        for audit, finding in (("jsd", "More hats."), ("svm", "More hats."), ("mmd", "More drills."))
     )
-    text = markdown.report(report(suggesting("marked_words", "hat tie"), same, more, other))
-    steps = text.partition("<summary>Suggested next steps</summary>")[2]
-    names = [line.partition("**:")[0] for line in steps.splitlines() if line.startswith("- **")]
-    assert [name.count("race=Black") for name in names] == [3, 1]
-    assert (steps.count("Avoid hat tie oil."), steps.count("Avoid drill.")) == (1, 1)
-    assert steps.count("tie") == 3, "in the finding, in the system prompt and in the filter"
-    assert steps.count("sample probes/products.yaml") == 1
-
-
-def test_probes_have_suggestions_of_their_own() -> None:
-    text = markdown.report(report(suggesting("jsd", "hat"), suggesting("jsd", "hat", probe="letters")))
-    assert text.count("sample probes/") == 2
+    text = markdown.report(report(same, more, other)).partition("<summary>Findings</summary>")[2]
+    lines = [line for line in text.splitlines() if line.startswith("- **")]
+    assert [line.count("race=Black") for line in lines] == [2, 1]
+    assert [line.rpartition("**: ")[2] for line in lines] == ["More hats.", "More drills."]
 
 
 def test_words_that_grew_are_not_shown_as_a_difference_of_values() -> None:

@@ -16,7 +16,7 @@ from pytest_fairness.reports.formatting import cut, cut_ids, cut_middle, number,
 from pytest_fairness.reports.terminal import MOST_ROWS, summary
 from pytest_fairness.reports.terminal_items import WORST_ROWS, Line, failure_text
 from pytest_fairness.reports.view import views
-from tests.support.results import DETAILS, EXAMPLE, report, result
+from tests.support.results import DETAILS, EXAMPLE, explained, report, result
 
 LONG = (
     "jsd[race=Black]: 0.0612 bits over chance, was 0.0178: worse by 0.0434, tolerance 0.02; significant (p < 0.001, "
@@ -258,10 +258,10 @@ def test_of_many_items_the_worst_rows_are_shown_and_all_with_v() -> None:
     assert len(rows_of(*many[:MOST_ROWS])) == 1 + MOST_ROWS
 
 
-def test_suggestions_are_shown_with_v() -> None:
-    failed = result(VerdictName.REGRESSION)
-    assert "suggested next step (" not in text_of(failed)
-    assert "suggested next step (probes/products.yaml):" in text_of(failed, verbose=True)
+def test_findings_are_shown_with_v() -> None:
+    failed = explained(result(VerdictName.REGRESSION), finding="Answers differ.")
+    assert "Answers differ." not in text_of(failed)
+    assert "products::jsd[race=Black]: Answers differ." in text_of(failed, verbose=True)
 
 
 def test_errors_with_the_same_reason_share_one_message() -> None:

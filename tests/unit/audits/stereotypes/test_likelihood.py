@@ -176,7 +176,7 @@ def test_the_limit_holds_on_both_sides_of_50(share: float, pairs: int, expected:
 def test_the_finding_names_what_the_model_prefers(share: float, preferred: str) -> None:
     part = part_of(probe_of(100, settings="{limit: 60}"))
     found = replace(result(audit="likelihood"), measurement=measured(part, prefers(share)))
-    assert preferred in part.audit.finding(found).description
+    assert preferred in part.audit.finding(found)
 
 
 def test_a_few_terms_that_agree_do_not_exceed_a_limit_significantly() -> None:

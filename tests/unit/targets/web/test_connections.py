@@ -175,9 +175,7 @@ def test_no_proxy_is_used_where_none_is_wanted(no_proxy: pytest.MonkeyPatch) -> 
 
 def test_a_proxy_that_is_no_http_proxy_is_named_without_its_password(no_proxy: pytest.MonkeyPatch) -> None:
     async def work(opened: Connection) -> None:
-        with pytest.raises(
-            TargetError, match=r"proxy socks5://127.0.0.1:9 .* is not an HTTP proxy"
-        ):
+        with pytest.raises(TargetError, match=r"proxy socks5://127.0.0.1:9 .* is not an HTTP proxy"):
             await opened.send("POST", body=b"{}")
 
     no_proxy.setenv("all_proxy", "socks5://me:s3cret@127.0.0.1:9")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -79,16 +80,20 @@ def test_function_words_are_the_first_contributor_if_they_have_most_of_the_weigh
     assert len(first.split(", ")) == 3
 
 
+def named_in(finding: str) -> set[str]:
+    return {*re.findall(r"[\w-]+", " ".join(re.findall(r" say (.*?) more often", finding)))} - {"and"}
+
+
 @pytest.mark.parametrize("audit", ["jsd", "marked_words"])
-def test_reasons_name_content_words_first_and_suggestions_name_no_others(audit: str) -> None:
+def test_reasons_name_content_words_first_and_findings_name_no_others(audit: str) -> None:
     measured_by = registry.get("generation", audit)
     measurement = measured(audit, worded("a mother of braids", "her tie"))
     words = contributors(audit, measurement)
     places = {word: words.index(word) for word in ("mother", "braids", "a", "of")}
     assert max(places["mother"], places["braids"]) < min(places["a"], places["of"])
     finding = measured_by.finding(result(audit=audit, measurement=measurement))
-    assert {"mother", "braids"} <= {*finding.words}
-    assert not {"a", "of", "her"} & {*finding.words}
+    assert {"mother", "braids"} <= named_in(finding)
+    assert not {"a", "of", "her"} & named_in(finding)
 
 
 @pytest.mark.parametrize("audit", ["jsd", "marked_words"])
@@ -96,7 +101,8 @@ def test_function_words_are_named_where_no_others_differ(audit: str) -> None:
     measured_by = registry.get("generation", audit)
     measurement = measured(audit, worded("just of too", ""))
     assert {*contributors(audit, measurement)[:3]} == {"just", "of", "too"}
-    assert {*measured_by.finding(result(audit=audit, measurement=measurement)).words} == {"just", "of", "too"}
+    finding = measured_by.finding(result(audit=audit, measurement=measurement))
+    assert named_in(finding) == {"just", "of", "too"}
 
 
 def test_examples_show_the_words_and_no_refusals() -> None:
