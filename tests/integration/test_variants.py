@@ -118,7 +118,6 @@ def test_the_planted_difference_is_found_with_its_interval_and_its_price_and_rep
     assert "- **flip\\_rate\\[sex\\]**, variant blind: less bias, by " in markdown
     html = (people.path / "report.html").read_text("utf-8")
     assert "Variants compared with the original prompt" in html
-    assert "python -m pytest_fairness sample probes/people.yaml -o sample.jsonl" in html
 
 
 def test_a_variant_that_cannot_be_asked_harms_nothing(people: Project) -> None:
