@@ -49,7 +49,7 @@ from pytest_fairness.version import __version__
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
 
-    from pytest_fairness.targets.registry import TargetServer
+    from pytest_fairness.targets.shared import TargetServer
 
 
 INCONCLUSIVE_RUNS = 5

@@ -77,7 +77,7 @@ class Connection:
         errors: ServerErrors,
         *,
         headers: Mapping[str, str],
-        timeout: float,
+        timeout: float | None,
         max_bytes: int,
         connections: int = MAX_CONNECTIONS,
         trust_environment: bool = True,

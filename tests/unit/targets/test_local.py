@@ -19,7 +19,7 @@ import pytest
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Message, Request, Response, Sampling
 from pytest_fairness.targets import Target, local, open_target, serve
-from pytest_fairness.targets.registry import TargetServer
+from pytest_fairness.targets.shared import TargetServer
 from tests.support.asking import engine_for, settings_in, texts
 
 SHORT = Request("Name one colour.", sampling=Sampling(max_tokens=8, temperature=0.8))

@@ -11,7 +11,7 @@ from pytest_fairness.errors import RequestFailed, RetryReason, TargetError
 from pytest_fairness.records import Message, Request, Response, Sampling
 from pytest_fairness.targets import serve
 from pytest_fairness.targets.python import CallableTarget
-from pytest_fairness.targets.registry import SharedTarget, TargetServer
+from pytest_fairness.targets.shared import SharedTarget, TargetServer
 from tests.support.asking import answer_of, settings_in
 
 HELLO = Request("hello")

@@ -19,7 +19,7 @@ import pytest
 from pytest_fairness.errors import RequestFailed, TargetError
 from pytest_fairness.records import Request, Response, Sampling
 from pytest_fairness.targets import Target, check_spec, open_target, serve
-from pytest_fairness.targets.registry import TargetServer
+from pytest_fairness.targets.shared import TargetServer
 from pytest_fairness.targets.transformers import TransformersTarget
 from pytest_fairness.targets.transformers_models import GROW_AFTER, BatchSize
 from tests.support.asking import engine_for, settings_in, texts
