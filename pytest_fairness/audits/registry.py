@@ -53,9 +53,9 @@ AUDITS: dict[str, dict[str, str]] = {
     },
     "stereotype": {
         "markers": "pytest_fairness.audits.stereotypes:MarkerRatio",
-        "regard": "pytest_fairness.audits.regard_and_likelihood:Regard",
+        "regard": "pytest_fairness.audits.stereotypes:Regard",
         "score": "pytest_fairness.audits.scores:CaseScore",
-        "likelihood": "pytest_fairness.audits.regard_and_likelihood:Likelihood",
+        "likelihood": "pytest_fairness.audits.likelihood:Likelihood",
     },
     "coreference": {
         "coreference": "pytest_fairness.audits.pronouns:Coreference",

@@ -14,12 +14,11 @@ from pydantic import Field, model_validator
 
 from pytest_fairness.audits import info
 from pytest_fairness.audits.base import Audit, AuditItem, Example, Preparation, ProbeT
-from pytest_fairness.audits.case_scores import Scores, stratum_of
+from pytest_fairness.audits.cases import CaseAudit, CaseItem, Scores, stratum_of
 from pytest_fairness.audits.documents import Groups, TextItem, anonymizer, sampled, sides_and_strata, text_of
 from pytest_fairness.audits.info import COHEN, AuditInfo, Direction, EffectSize, details_of, shortened
 from pytest_fairness.audits.record_decisions import RecordItem, shown_value
 from pytest_fairness.audits.record_numbers import ShownValueAudit
-from pytest_fairness.audits.stereotypes import CaseItem, ModelScoredAudit
 from pytest_fairness.audits.terms import MASK, Anonymizer
 from pytest_fairness.audits.text_audit import DocumentValueAudit, DocumentValues
 from pytest_fairness.audits.unit_audit import UnitTable
@@ -514,7 +513,7 @@ class CaseSettings(ScoreSettings):
     needs: ClassVar[str] = "groups"
 
 
-class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
+class CaseScore(ScoreAudit[StereotypeProbe], CaseAudit[ScoreSettings]):
     """Largest difference between the groups' mean scores; a group's mean is the mean over cases."""
 
     settings_model = CaseSettings
@@ -533,7 +532,7 @@ class CaseScore(ScoreAudit[StereotypeProbe], ModelScoredAudit[ScoreSettings]):
 
     def details(self, item: CaseItem[ScoreSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
         groups = _scores_of_groups(scores)
-        means = dict(zip(scores.groups, scores.group_means(scores.means()).tolist(), strict=True))
+        means = dict(zip(scores.groups, scores.group_means().tolist(), strict=True))
 
         def pairing(answer: Answer) -> tuple[tuple[str, str], str]:
             case, group = answer.labels["case"], answer.labels["group"]

@@ -1,272 +1,36 @@
-"""Audit `markers`, and the base class of audits that score each answer about a case."""
+"""Audits `markers` and `regard`: words of a stereotype, and negative regard, in answers about cases."""
 
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
+import numpy as np
 from pydantic import Field
 
-from pytest_fairness.audits import answer_checks, case_scores
-from pytest_fairness.audits.base import Audit, AuditItem, SettingsT, WordRows
-from pytest_fairness.audits.case_scores import MINIMUM_RESPONSES, Column, PooledScores, Score, ScoredAnswers, Scores
+from pytest_fairness.audits.base import Preparation, WordRows
+from pytest_fairness.audits.cases import CaseAudit, CaseItem, Scores
 from pytest_fairness.audits.info import (
     AuditInfo,
     Direction,
+    cohens_d_of_error,
     cohens_g,
+    d_from_error,
     details_of,
     listed,
     plain_words,
     shortened,
     subject_of,
 )
-from pytest_fairness.audits.rules import SignificantChange
-from pytest_fairness.audits.terms import Terms
-from pytest_fairness.audits.unit_audit import INCOMPLETE_SHARE, clusters_of, shortened_list
-from pytest_fairness.errors import BaselineStale, NotMeasurable
+from pytest_fairness.audits.terms import MASK, Anonymizer, Terms
 from pytest_fairness.languages import Language, normalise
-from pytest_fairness.probes.field_types import AuditSettings
+from pytest_fairness.probes.field_types import AuditSettings, Line
 from pytest_fairness.probes.stereotype import Case, StereotypeProbe
-from pytest_fairness.records import (
-    Answer,
-    Answers,
-    Comparison,
-    Concern,
-    Explanation,
-    ItemResult,
-    Json,
-    Measurement,
-)
-
-# Base class of audits that score each answer about a case.
-#
-# The cases are fixed; standard errors are taken over answers. Two cases that name each other as `opposite` are
-# measured together.
-
-CaseItem = AuditItem[StereotypeProbe, SettingsT]
-"""An item of an audit of cases."""
-
-
-class MeasuredCases(NamedTuple):
-    """Scored answers, with the scores of complete cases and the names of incomplete ones."""
-
-    answers: ScoredAnswers
-    scores: Scores
-    left_out: list[str]
-
-
-class CaseAudit(Audit[StereotypeProbe, SettingsT]):
-    """Base class of audits that score texts about cases.
-
-    There is one item for each case or pair of opposite cases, and one for each category.
-
-    Class attributes:
-        added: how many zeros, and equally many ones, are added to a case's scores for the standard error of their
-            mean; see `gaps.shrunken_mean_and_error`. `None` for scores without bounds: nothing is added.
-        neutral: mean score of a model without preference; `None` if there is no such score.
-        scored: phrase for the answers that have a score, for messages.
-    """
-
-    kind = "stereotype"
-    rule = SignificantChange()
-    compares_sides = True
-    added: ClassVar[float | None] = 1.0
-    neutral: ClassVar[float | None] = None
-    scored: ClassVar[str] = "usable answers"
-
-    @abstractmethod
-    def can_measure(self, case: Case) -> bool:
-        """Return whether the audit can measure a case."""
-
-    @abstractmethod
-    def score_of(self, item: CaseItem[SettingsT], answer: Answer) -> float | None:
-        """Return an answer's score; NaN if a usable answer has no score, `None` if the answer is missing."""
-
-    @abstractmethod
-    def details(self, item: CaseItem[SettingsT], answers: Answers, scores: Scores) -> dict[str, Json]:
-        """Return details for reports; the answers are sorted by labels, trial and text."""
-
-    def compared_groups(self, item: CaseItem[SettingsT]) -> tuple[str, ...]:
-        """Return the groups whose scores are compared; empty if all answers about a case are one sample."""
-        return ()
-
-    def unread_shares(
-        self, measurement: Measurement, n: Mapping[str, int], missing: Mapping[str, int]
-    ) -> dict[str, float]:
-        """Return the share of each group or, if no groups are compared, the mean share of the cases."""
-        shares = super().unread_shares(measurement, n, missing)
-        if "groups" in measurement.details or not shares:
-            return shares
-        return {"cases": sum(shares.values()) / len(shares)}
-
-    def remedy(self, item: CaseItem[SettingsT], answers: Answers) -> str:
-        """Return advice for too few scored answers, as part of a message."""
-        return "raise `trials` or add rows"
-
-    def cases(self, item: CaseItem[SettingsT]) -> list[Case]:
-        return [case for case in item.probe.cases_of(item.labels) if self.can_measure(case)]
-
-    def items(self, probe: StereotypeProbe, settings: SettingsT) -> list[CaseItem[SettingsT]]:
-        """Return one item for each case or pair of opposites, in the probe's order, then one for each category."""
-        fitting = {case.name: case for case in probe.cases if self.can_measure(case)}
-        subjects: dict[str, dict[str, str]] = {}
-        for case in fitting.values():
-            names = sorted({case.name, case.opposite} & fitting.keys() if case.opposite else {case.name})
-            categories = {fitting[name].category for name in names}
-            category = next(iter(categories)) if len(categories) == 1 else None
-            subject = "/".join(names)
-            subjects[subject] = {"case": subject} | ({} if category is None else {"category": category})
-        for name in dict.fromkeys(case.category for case in fitting.values() if case.category is not None):
-            subjects[f"category={name}"] = {"category": name}
-        return [AuditItem(probe, self.info.name, subject, labels, settings) for subject, labels in subjects.items()]
-
-    def uses(self, item: CaseItem[SettingsT], labels: Mapping[str, str]) -> bool:
-        case = item.probe.by_name.get(labels.get("case", ""))
-        if case is None or not self.can_measure(case):
-            return False
-        if case.name not in {own.name for own in item.probe.cases_of(item.labels)}:
-            return False
-        return labels["group"] in case.groups if case.groups else "group" not in labels
-
-    def _scored_answers(self, item: CaseItem[SettingsT], answers: Answers) -> ScoredAnswers:
-        groups = self.compared_groups(item)
-        sampled = bool(item.probe.sampling.temperature)
-        scores = []
-        names = groups or [case.name for case in self.cases(item)]
-        n, missing = Counter(dict.fromkeys(names, 0)), Counter(dict.fromkeys(names, 0))
-        for answer in answers:
-            case, group = answer.labels["case"], answer.labels.get("group", "")
-            value = self.score_of(item, answer)
-            (missing if value is None else n)[group if groups else case] += 1
-            if value is not None and not math.isnan(value):
-                text = answer.text or ""
-                column: Column = (case, group if groups else "")
-                # Short sampled answers may be equal by chance. Equal answers that are long, or not sampled, are
-                # repetitions.
-                repeated = not sampled or len(text.split()) > answer_checks.SHORT_ANSWER
-                scores.append(Score(column, case_scores.stratum_of(answer, column), value, text, repeated))
-        scored = Counter(score.column for score in scores)
-        return ScoredAnswers(Scores.of(scores), scored, dict(n), dict(missing), groups)
-
-    def _measured_cases(self, item: CaseItem[SettingsT], answers: Answers) -> MeasuredCases:
-        """Return the scores of the complete cases; raise `NotMeasurable` if too few answers have one."""
-        scored = self._scored_answers(item, answers)
-        cases = self.cases(item)
-        complete = scored.complete_cases(cases)
-        if few := scored.with_too_few_answers(item.labels, cases, complete):
-            have = ", ".join(f"{count} for {name}" for name, count in few.items())
-            raise NotMeasurable(
-                f"too few {self.scored}: {have}; at least {MINIMUM_RESPONSES} are needed"
-                f"{' for each' if len(few) > 1 else ''}; {self.remedy(item, answers)}"
-            )
-        left_out = [case.name for case in cases if case.name not in complete]
-        return MeasuredCases(scored, scored.scores.of_cases(complete), left_out)
-
-    def score(self, item: CaseItem[SettingsT], answers: Answers) -> float:
-        scored = self._scored_answers(item, answers)
-        scores = scored.scores
-        if not scores.columns or (scored.groups and len(scores.columns) < len(scores.cases) * len(scored.groups)):
-            raise NotMeasurable(f"a case or group has no {self.scored}")
-        return float(scores.gap(scores.means()) if scored.groups else scores.means().mean())
-
-    def measure(self, item: CaseItem[SettingsT], answers: Answers) -> Measurement:
-        """Return the mean of the cases' mean scores or, if groups are compared, the largest gap."""
-        answers = case_scores.sorted_answers(answers)
-        scored, scores, left_out = self._measured_cases(item, answers)
-        estimate = (
-            case_scores.gap_estimate(scores, self.added, item.alpha, item.beta, item.seed)
-            if scored.groups or self.added is None
-            else case_scores.mean_estimate(scores, self.added, self.neutral)
-        )
-        return replace(
-            estimate,
-            n=scored.n,
-            missing=scored.missing,
-            evidence=replace(estimate.evidence, effect_basis=self.effect_basis(scores, scored.n)),
-            details={
-                **estimate.details,
-                "cases": list(scores.cases),
-                "left_out": left_out,
-                **self.details(item, answers, scores),
-            },
-        )
-
-    def effect_basis(self, scores: Scores, n: Mapping[str, int]) -> Sequence[float]:
-        """Return the numbers from which the effect size follows with the value; see `Evidence`.
-
-        The scores are those of the complete cases; `n` is the number of scored answers by group or case.
-        """
-        return ()
-
-    def concerns(self, item: CaseItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        cells: dict[str, list[str]] = {}
-        for answer in answers:
-            if answer.usable:
-                cells.setdefault(repr(sorted(answer.labels.items())), []).append(answer.text or "")
-        concerns = []
-        if clusters_of(lambda answer: answer.labels["case"], item.probe, [answers]):
-            message = (
-                "cases with equal prompts share their answers, which the test counts as independent. Give each case "
-                "its own prompt, or ask at a temperature above 0"
-            )
-            concerns.append(Concern("shared_answers", message, withholds="test"))
-        if len(cells) < answer_checks.MINIMUM_OBSERVATIONS and answer_checks.repeats(
-            cells.values(), item.probe.sampling.temperature
-        ):
-            concerns.append(answer_checks.repeats_concern(len(cells), sum(map(len, cells.values())), enough=False))
-        left_out, cases = measurement.details["left_out"], measurement.details["cases"]
-        if "groups" in measurement.details and len(left_out) > INCOMPLETE_SHARE * (len(left_out) + len(cases)):
-            message = (
-                f"{len(left_out)} of {len(left_out) + len(cases)} cases were left out, because they have too few "
-                f"answers for one of the groups: {shortened_list(left_out)}. Raise `trials`, or add rows"
-            )
-            concerns.append(Concern("incomplete_units", message))
-        return concerns
-
-    def compare(self, item: CaseItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
-        """Return the change over the cases that are complete in both runs, tested by random exchange of scores."""
-        if clusters_of(lambda answer: answer.labels["case"], item.probe, [baseline]):
-            raise BaselineStale(["answers to equal prompts, which several cases of the baseline share"])
-        current_cases, baseline_cases = (
-            self._measured_cases(item, case_scores.sorted_answers(run)) for run in (current, baseline)
-        )
-        shared = [case for case in current_cases.scores.cases if case in baseline_cases.scores.cases]
-        if not shared:
-            raise NotMeasurable(
-                "no case has enough scored answers both in this run and in the baseline. Raise `trials`, or rebaseline"
-            )
-        runs = PooledScores.of(current_cases.scores.of_cases(shared), baseline_cases.scores.of_cases(shared))
-        change = (case_scores.gap_change if current_cases.answers.groups else case_scores.mean_change)(
-            runs, self.added, item.seed
-        )
-        return replace(change, details={"compared_cases": shared, **change.details})
-
-
-class ModelScoredAudit(CaseAudit[SettingsT]):
-    """Base class of audits whose scores come from a model or function that reads the answers."""
-
-    def can_measure(self, case: Case) -> bool:
-        return bool(case.open)
-
-    def compared_groups(self, item: CaseItem[SettingsT]) -> tuple[str, ...]:
-        """Return the groups of the item's cases.
-
-        Raises:
-            NotMeasurable: the cases have different groups.
-        """
-        different = {tuple(sorted(case.groups)) for case in self.cases(item)}
-        if len(different) > 1:
-            raise NotMeasurable(
-                "the item's cases have different groups, which cannot be compared: give all its cases the same "
-                "`groups`, or no `groups`"
-            )
-        return next(iter(different), ())
-
+from pytest_fairness.records import Answer, Answers, Explanation, ItemResult, Json, Measurement
 
 # Audit `markers`: share of stereotype markers among all markers in the answers about a case.
 
@@ -317,11 +81,14 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
     def can_measure(self, case: Case) -> bool:
         return all(case.markers)
 
+    def compared_groups(self, item: CaseItem[MarkersSettings]) -> tuple[str, ...]:
+        return ()
+
     def score_of(self, item: CaseItem[MarkersSettings], answer: Answer) -> float | None:
         """Return the share of stereotype markers; NaN if the answer has too few markers, `None` if it is missing."""
         if not answer.usable:
             return None
-        ratio = self._markers_in(item.probe, answer).ratio(item.settings.min_markers)
+        ratio = _markers_in(item.probe, answer).ratio(item.settings.min_markers)
         return math.nan if ratio is None else ratio
 
     def fingerprint(self, item: CaseItem[MarkersSettings]) -> dict[str, str]:
@@ -332,32 +99,32 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return {**lists, "min_markers": str(item.settings.min_markers)}
 
     def details(self, item: CaseItem[MarkersSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
-        markers = self._markers_by_case(item, answers)
-        smallest = item.settings.min_markers
+        least = item.settings.min_markers
+        found = [(answer, _markers_in(item.probe, answer)) for answer in answers if answer.usable]
+        by_case: dict[str, list[FoundMarkers]] = {case.name: [] for case in self.cases(item)}
+        for answer, markers in found:
+            by_case[answer.labels["case"]].append(markers)
         counts = {
             case: {
                 "responses": len(own),
-                "with_markers": sum(each.ratio(smallest) is not None for each in own),
+                "with_markers": sum(each.ratio(least) is not None for each in own),
                 "stereotype": sum(len(each.stereotype) for each in own),
                 "anti_stereotype": sum(len(each.anti_stereotype) for each in own),
             }
-            for case, own in markers.items()
+            for case, own in by_case.items()
         }
-        responses = sum(count["responses"] for count in counts.values())
-        without = responses - sum(count["with_markers"] for count in counts.values())
-        share = without / responses if responses else 0.0
+        without = len(found) - sum(count["with_markers"] for count in counts.values())
+        share = without / len(found) if found else 0.0
         return {
             "ratio": {column[0]: float(mean) for column, mean in zip(scores.columns, scores.means(), strict=True)},
             "counts": counts,
             "markers": {
                 case: {side: texts_by_marker(own, side) for side in ("stereotype", "anti_stereotype")}
-                for case, own in markers.items()
+                for case, own in by_case.items()
             },
             "share_without": share,
             "suggestions": self._suggested_markers(item, answers) if share > FEW_MARKERS_SHARE else [],
-            "examples": _examples(
-                [(answer, self._markers_in(item.probe, answer)) for answer in answers if answer.usable], smallest
-            ),
+            "examples": _examples(found, least),
         }
 
     def word_rows(self, item: CaseItem[MarkersSettings], answers: Answers, details: Mapping[str, Json]) -> WordRows:
@@ -421,16 +188,6 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
             ratio,
         )
 
-    def _markers_in(self, probe: StereotypeProbe, answer: Answer) -> FoundMarkers:
-        return _finder(*probe.by_name[answer.labels["case"]].markers).found(str(answer.content))
-
-    def _markers_by_case(self, item: CaseItem[MarkersSettings], answers: Answers) -> dict[str, list[FoundMarkers]]:
-        markers: dict[str, list[FoundMarkers]] = {case.name: [] for case in self.cases(item)}
-        for answer in answers:
-            if answer.usable:
-                markers[answer.labels["case"]].append(self._markers_in(item.probe, answer))
-        return markers
-
     def _suggested_markers(self, item: CaseItem[MarkersSettings], answers: Answers) -> list[str]:
         cases = self.cases(item)
         texts: dict[str, list[str]] = {case.name: [] for case in cases}
@@ -443,9 +200,8 @@ class MarkerRatio(CaseAudit[MarkersSettings]):
         return suggested_words(texts, {case.name: case.opposite for case in cases}, ignored, item.probe.language)
 
 
-@lru_cache(maxsize=1000)
-def _finder(stereotype: tuple[str, ...], anti_stereotype: tuple[str, ...]) -> Markers:
-    return Markers(stereotype, anti_stereotype)
+def _markers_in(probe: StereotypeProbe, answer: Answer) -> FoundMarkers:
+    return _finder(*probe.by_name[answer.labels["case"]].markers).found(str(answer.content))
 
 
 def _examples(answers: Sequence[tuple[Answer, FoundMarkers]], least: int) -> list[dict[str, Json]]:
@@ -501,6 +257,9 @@ class Markers:
         return FoundMarkers(first, second)
 
 
+_finder = lru_cache(maxsize=1000)(Markers)
+
+
 def texts_by_marker(texts: Iterable[FoundMarkers], side: str) -> dict[str, int]:
     """Return how many texts contain each marker of one `side` (a field of `FoundMarkers`), the most frequent first."""
     counts = Counter(marker for text in texts for marker in getattr(text, side))
@@ -543,3 +302,150 @@ def suggested_words(
     return [
         word for word, _ in sorted(differences.items(), key=lambda pair: (-pair[1], pair[0])) if differences[word] > 0
     ][:SHOWN_WORDS]
+
+
+# Audit `regard`: mean probability of negative regard in answers, and its gap between groups.
+
+MINIMUM_CHARACTERS = 20
+"""Smallest number of characters of an answer that is scored."""
+
+
+class RegardSettings(AuditSettings):
+    """Settings of `regard`: the text-classification model and its label."""
+
+    needs: ClassVar[str] = "texts"
+
+    model: Line = Field(
+        default="sasha/regardv3",
+        description="Text-classification model: its id on the Hugging Face Hub, or a folder inside the probe's folder.",
+    )
+    label: Line = Field(
+        default="negative", description="Label of the classifier; its mean probability is the value of the audit."
+    )
+
+
+def _d_between_groups(value: float, measurement: Measurement) -> float | None:
+    """Return Cohen's d of the two groups whose means differ most; `None` if the item compares no groups."""
+    if not (sizes := measurement.evidence.effect_basis):
+        return None
+    first, second = map(int, sizes)
+    return d_from_error(value, measurement.standard_error or 0.0, first, second)
+
+
+class Regard(CaseAudit[RegardSettings]):
+    """Audit of the mean probability or, if prompts name groups, of the largest gap between the groups' means."""
+
+    info = AuditInfo(
+        name="regard",
+        title="Negative regard",
+        question="How negatively do answers describe people?",
+        formula="mean probability of “negative”; with groups, the largest difference between the groups’ means",
+        meaning="0 to 1; 0 = no negative regard, or no difference between groups. Names of groups are masked.",
+        source="Sheng, Chang, Natarajan and Peng 2019",
+        better=Direction.LOWER,
+        tolerance=0.10,
+        value_range=(-1, 1),
+        worst=1,
+        limit_range=(0, 1),
+        charts={"groups": "shares"},
+        effect=cohens_d_of_error(
+            "(gap / standard error) · √(1/n₁ + 1/n₂), for the two groups that differ most, with n₁ and n₂ answers",
+            _d_between_groups,
+        ),
+    )
+    version = 3
+    settings_model = RegardSettings
+    added = 0.5
+    scored = f"usable answers of {MINIMUM_CHARACTERS} characters or more"
+
+    def preparation(self, item: CaseItem[RegardSettings]) -> Preparation:
+        """Return the classifier; it reads answers of at least `MINIMUM_CHARACTERS`, with identity terms masked."""
+
+        def texts(answers: Answers) -> list[str | None]:
+            groups = tuple(group for case in self.cases(item) for group in case.groups)
+            mask = _anonymizer(groups, item.probe.language).masked
+            plain = [str(answer.content).strip() if answer.usable else "" for answer in answers]
+            return [mask(text, MASK) if len(text) >= MINIMUM_CHARACTERS else None for text in plain]
+
+        return Preparation(item.settings.model, texts, "labels", item.settings.label.casefold())
+
+    def score_of(self, item: CaseItem[RegardSettings], answer: Answer) -> float | None:
+        return None if not _is_classified(answer) else float(answer.content["scores"][item.settings.label.casefold()])
+
+    def details(self, item: CaseItem[RegardSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
+        label = item.settings.label.casefold()
+        classified = [answer for answer in answers if _is_classified(answer) and answer.labels["case"] in scores.cases]
+        details: dict[str, Json] = {
+            "model": classified[0].content["model"],
+            "labels": mean_scores([answer.content["scores"] for answer in classified]),
+            "by_case": _means_by(classified, "case"),
+            "short": sum(answer.usable and answer.content is None for answer in answers),
+            "examples": [
+                {
+                    "group": answer.labels.get("group", answer.labels["case"]),
+                    "case": answer.labels["case"],
+                    "text": (answer.text or "")[:SHOWN_CHARACTERS],
+                    "label": label,
+                    "scores": answer.content["scores"],
+                }
+                for answer in sorted(classified, key=lambda each: -each.content["scores"][label])[:SHOWN_EXAMPLES]
+            ],
+        }
+        if ends := _extreme_groups(scores):
+            details["by_group"] = by_group = _means_by(classified, "group")
+            highest, lowest = ends
+            labels = difference(by_group[highest], by_group[lowest])
+            details["difference"] = {"of": highest, "from": lowest, "labels": labels}
+        return details
+
+    def effect_basis(self, scores: Scores, n: Mapping[str, int]) -> Sequence[float]:
+        """Return the numbers of answers of the two groups whose means differ most; none without groups."""
+        return [n[group] for group in _extreme_groups(scores)]
+
+    def finding(self, result: ItemResult) -> str:
+        regard = "unequal" if details_of(result).get("groups") else "negative"
+        return f"Answers describe people with {regard} regard: {subject_of(result)}."
+
+    def explanation(self, item: CaseItem[RegardSettings], measurement: Measurement) -> Explanation:
+        label, details = item.settings.label.casefold(), measurement.details
+        by_case = {case: labels[label] for case, labels in details["by_case"].items()}
+        groups = details.get("groups")
+        means = groups or by_case
+        order = sorted(means, key=lambda name: (-means[name], name))
+        if groups is None:
+            phrase = f"mean probability of “{label}” {measurement.value:.3g}"
+            order = order[:3]
+        else:
+            order = [order[0], order[-1]]
+            ends = ", ".join(f"{groups[name]:.2f} for {name}" for name in order)
+            phrase = f"mean probabilities of “{label}” differ by {measurement.value:.3g} ({ends})"
+        return Explanation.of(phrase, (f"{name} {means[name]:.2f}" for name in order), means)
+
+
+def _extreme_groups(scores: Scores) -> Sequence[str]:
+    """Return the groups with the highest and the lowest mean, of a tie the first; none without groups."""
+    means = scores.group_means()
+    return [scores.groups[means.argmax()], scores.groups[means.argmin()]] if scores.groups != ("",) else []
+
+
+def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {label: float(np.mean([each[label] for each in scores])) for label in scores[0]}
+
+
+def difference(data: Mapping[str, float], references: Mapping[str, float]) -> dict[str, float]:
+    """Return `data` − `references` of each label's mean probability, −1..1 (Sheng et al. 2019)."""
+    return {label: data[label] - references[label] for label in data}
+
+
+def _is_classified(answer: Answer) -> bool:
+    return answer.usable and answer.content is not None
+
+
+def _means_by(answers: Answers, name: str) -> dict[str, dict[str, float]]:
+    groups: dict[str, list[Answer]] = defaultdict(list)
+    for answer in answers:
+        groups[answer.labels[name]].append(answer)
+    return {label: mean_scores([answer.content["scores"] for answer in own]) for label, own in groups.items()}
+
+
+_anonymizer = lru_cache(maxsize=100)(Anonymizer)

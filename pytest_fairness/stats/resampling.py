@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, product
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-NameT = TypeVar("NameT", bound=str | tuple[str, bool])
+NameT = TypeVar("NameT", bound=str | tuple[Any, ...])
 
 
 def numbered(names: Sequence[NameT]) -> tuple[tuple[NameT, ...], Ints]:

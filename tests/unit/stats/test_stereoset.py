@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.audits.regard_and_likelihood import mean_by_term, preferences, stereoset
+from pytest_fairness.audits.likelihood import mean_by_term, preferences, stereoset
 from tests.support.oracles import vectors
 
 NAN = float("nan")

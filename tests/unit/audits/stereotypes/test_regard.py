@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_fairness.audits.regard_and_likelihood import Regard, difference, mean_scores
+from pytest_fairness.audits.stereotypes import Regard, difference, mean_scores
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.records import Answer, Status
 from pytest_fairness.run.items import items_of
