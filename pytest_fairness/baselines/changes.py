@@ -221,7 +221,6 @@ def _with_examples(item_changes: Iterable[ItemChange], old: Snapshot, new: Snaps
 
 
 def _examples(change: ItemChange, old: Sequence[Row], new: Sequence[Row]) -> list[Example]:
-    """Return examples of changed answers of the item's group, first those with most words whose contributions grew."""
     before = {row_key(row): row for row in old}
     labels = (change.new and change.new.labels) or {}
     own = [row for row in new if all(row.labels.get(name, value) == value for name, value in labels.items())]
@@ -342,7 +341,6 @@ def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot
 
 
 def _repository_of(folder: Path) -> tuple[Path, str]:
-    """Return an existing folder of the git repository, and the path of `folder` from the repository's root."""
     place = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
     try:
         top = Path(git(place, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n"))
@@ -365,7 +363,6 @@ def _commit_of(place: Path, revision: str) -> str:
 
 
 def _snapshot_of_commit(place: Path, commit: str, inside: str, copy: Path, name: str) -> Snapshot:
-    """Return the baselines of a commit in the folder `inside`, copied to the new folder `copy`."""
     copy.mkdir()
     too_large = []
     try:

@@ -15,7 +15,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from hashlib import sha256
 from itertools import pairwise, zip_longest
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -134,39 +134,22 @@ class Entry:
         cls,
         measurement: Measurement,
         *,
-        target: str,
-        sampling: Mapping[str, Json],
-        fingerprint: Mapping[str, str],
-        date: str,
-        run_to_run: RunToRun | None = None,
-        measured_by: MeasuredBy | None = None,
         served: Sequence[str] = (),
-        file: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        limit: float | None = None,
-        tolerance: float | None = None,
         contributions: Mapping[str, float] | None = None,
+        **more: Any,
     ) -> Self:
+        """Return the entry of a measurement by this version; `more` are further attributes."""
         return cls(
             value=measurement.value,
             interval=measurement.interval,
             standard_error=measurement.standard_error,
             n=dict(measurement.n),
             missing=dict(measurement.missing),
-            target=target,
-            sampling=dict(sampling),
-            fingerprint=dict(fingerprint),
             tool_version=__version__,
-            date=date,
             answer_set=None,
-            run_to_run=run_to_run,
-            measured_by=measured_by,
             served=list(served) or None,
-            file=file,
-            labels=None if labels is None else dict(labels),
-            limit=limit,
-            tolerance=tolerance,
             contributions=_largest(contributions or {}) or None,
+            **more,
         )
 
     def to_json(self) -> dict[str, Json]:
@@ -403,7 +386,6 @@ def damaged_file_error(path: Path, problem: str, line: int | None = None) -> Bas
 
 
 def _require_bounds(path: Path, file: gzip.GzipFile, most_bytes: int) -> None:
-    """Raise `BaselineError` for an empty line, or for a file or a line that is too large after decompression."""
     total, line, length = 0, 1, 0
     while block := file.read(1 << 20):
         total += len(block)

@@ -152,7 +152,6 @@ def _stamp(path: Path) -> Stamp | None:
 
 
 def _parse_summary(path: Path, text: str) -> tuple[str, Mapping[str, Entry]]:
-    """Return the probe's name and the entries in a summary's text; raise `BaselineError` for an invalid one."""
     conflict = re.search(r"^(<<<<<<<|>>>>>>>) ", text, re.MULTILINE)
     if conflict:
         raise entries.damaged_file_error(

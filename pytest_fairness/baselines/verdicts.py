@@ -252,7 +252,6 @@ def gravest_concern(measurement: Measurement) -> Concern | None:
 
 
 def _judged_change(comparison: Comparison, change: Decision) -> float:
-    """Return the change that a decision is about: of one pair, of a gap that changed sides, or the whole."""
     if change.pair is not None:
         return change.pair.value
     if comparison.reversal is not None:
@@ -262,7 +261,6 @@ def _judged_change(comparison: Comparison, change: Decision) -> float:
 
 
 def _significance_text(item: AnyItem, comparison: Comparison, change: Decision) -> str:
-    """Return a regression's p-value and alpha as a phrase; empty if no test is significant."""
     reversal = comparison.reversal
     if change.pair is not None:
         moved = f"the gap between {change.pair} changed by {significant(change.pair.value)}"
@@ -292,7 +290,6 @@ class _Text(NamedTuple):
 
 
 def _undecided(item: AnyItem, comparison: Comparison | None, change: Decision | None, value: Decision | None) -> _Text:
-    """Say why no decision is possible: an unclear change or, if that is clear, an unclear value."""
     if change is not None and comparison is not None and change.outcome == "unclear":
         if change.explanation is not None:
             return _Text(change.explanation, change.explanation)
@@ -330,7 +327,6 @@ def _not_excluded_text(subject: str, may: str, decision: Decision) -> _Text:
 
 
 def _evidence(item: AnyItem, comparison: Comparison | None, change: Decision | None, value: Decision | None) -> str:
-    """Return the evidence for a pass as sentences; empty if nothing was tested."""
     text = ""
     if change is not None and comparison is not None:
         if change.upper_bound is not None:

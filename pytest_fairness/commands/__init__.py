@@ -111,7 +111,6 @@ def _configuration() -> tuple[Path, dict[str, Any]]:
 
 
 def _settings(path: Path) -> dict[str, Any] | None:
-    """Return the settings of pytest that a file holds; `None` if pytest would not use the file as its configuration."""
     own = path.name.lstrip(".").startswith("pytest.")  # pytest uses such a file even without the heading
     try:
         text = path.read_text("utf-8", "replace")

@@ -135,7 +135,6 @@ def run_measure(arguments: argparse.Namespace) -> None:
 
 
 def _remedy(arguments: argparse.Namespace, results: Sequence[ItemResult], columns: Sequence[str]) -> str:
-    """Return advice on items that could not be measured: leave out their groups, or name another column."""
     groups = [next(iter(result.labels.values())) for result in results]
     measured = dict.fromkeys(
         group for group, result in zip(groups, results, strict=True) if result.measurement is not None
@@ -151,7 +150,6 @@ def _remedy(arguments: argparse.Namespace, results: Sequence[ItemResult], column
 
 
 def _results(probe: Probe, file: str) -> Iterator[ItemResult]:
-    """Measure the items of a probe, and yield their results; their node ids begin with `file`."""
     from pytest_fairness.run import Run, error_result, items_of, measured_only
 
     with TemporaryDirectory() as folder:

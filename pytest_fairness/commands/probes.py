@@ -63,7 +63,6 @@ def run_init(arguments: argparse.Namespace) -> None:
 
 
 def _services(root: Path, option: str | None) -> list[str]:
-    """Return the names of the CI services for which `init` writes a workflow; `option` is the value of `--ci`."""
     repository = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), None)
     if option == "none":
         return []
@@ -131,7 +130,6 @@ def _schema() -> str:
 
 
 def _write(root: Path, files: Mapping[Path, str], *, force: bool) -> list[Path]:
-    """Write the files and print their names; return the names of the files that now have the new content."""
     written = []
     for name, text in files.items():
         path = root / name
@@ -151,7 +149,6 @@ def _write(root: Path, files: Mapping[Path, str], *, force: bool) -> list[Path]:
 
 
 def _configuration(root: Path) -> tuple[str, str | None]:
-    """Return the name of pytest's configuration file, and the target that the file sets (`None` without a target)."""
     for name, heading in CONFIGURATIONS.items():
         try:
             text = (root / name).read_text("utf-8", "replace")

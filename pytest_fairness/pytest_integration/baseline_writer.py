@@ -126,7 +126,6 @@ def orphans(run: Run, records: Iterable[Record], *, all_targets: bool) -> list[s
 
 
 def _probe_names(run: Run) -> set[str]:
-    """Return the names of all probes in the probe folders; a file with errors counts as a probe of its own name."""
     names = set()
     for folder in run.settings.probes:
         for path in (folder, *folder.rglob("*")):
@@ -138,7 +137,6 @@ def _probe_names(run: Run) -> set[str]:
 
 
 def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
-    """Return the stored answers of all items; answers that several items share are read from the store once."""
     return [
         Row(labels, trial, text, judged, refused)
         for key in sorted({record["answers"] for record in records})
@@ -166,7 +164,6 @@ def _entry_lines(name: str, records: Mapping[str, Record], old: Baseline | None,
 
 
 def _unjudgeable_item_lines(name: str, records: Sequence[Record]) -> list[Line]:
-    """Return a line for each measured item that got no baseline, because its answers allow no verdict."""
     results = [ItemResult.from_json(record["result"]) for record in records]
     return [
         Line(

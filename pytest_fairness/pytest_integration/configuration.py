@@ -164,7 +164,6 @@ def _root(config: pytest.Config) -> Path:
 
 
 def _value(config: pytest.Config, option: Option) -> Any:
-    """Return an option's value, checked and converted, from the place with the highest priority; `None` if not set."""
     for where, written in _set_values(config, option):
         try:
             value = option.type.parse(written)
@@ -176,7 +175,6 @@ def _value(config: pytest.Config, option: Option) -> Any:
 
 
 def _set_values(config: pytest.Config, option: Option) -> Iterator[tuple[str, Any]]:
-    """Yield each place that sets an option (such as `--fairness-trials`), with the unparsed value, by priority."""
     if option.on_command_line and (value := config.getoption(option.name)) is not None:
         yield option.flag, value
     if option.environment and (value := os.environ.get(option.environment)):
@@ -289,7 +287,6 @@ def require_known_names(config: pytest.Config) -> None:
 
 
 def _suggestion(name: str, prefix: str, known: Sequence[str]) -> str:
-    """Return a hint for the message: the most similar known name, or all known names."""
     if name in REPLACED:
         return f" any more: {REPLACED[name]}"
     # Names are compared without their common prefix.
@@ -369,7 +366,6 @@ def accept_options(
 
 
 def _public_setting(setting: str) -> str:
-    """Return a setting `NAME=VALUE` without secrets, because reports show the suggested command."""
     name, equals, value = setting.partition("=")
     if name.strip() in ("fairness_http_headers", "fairness_api_headers"):
         return f"{name}{equals}…"
@@ -377,7 +373,6 @@ def _public_setting(setting: str) -> str:
 
 
 def _other_inipath(config: pytest.Config, probes: tuple[Path, ...]) -> PurePath | None:
-    """Return the ini file that a command must name; `None` if there is none, or if pytest finds it by itself."""
     if config.inipath is None:
         return None
     if config.getoption("inifilename"):

@@ -263,7 +263,6 @@ class Controller(CollectedRecords):
         return total_counts(self._run.engines.counts_by_owner())
 
     def _final_counts(self) -> dict[str, float | None]:
-        """Return the final counts, summed over all processes, in the form of the report document."""
         # Workers send their planned requests on test reports; without workers, this process has planned all requests.
         self._add_planned(self._run.engines.newly_planned())
         total = self._counts_so_far()
@@ -277,7 +276,6 @@ class Controller(CollectedRecords):
         return {**total, "planned": planned, "reused": reused, "cost": cost}
 
     def _oldest_reused(self) -> float | None:
-        """Return the date of the oldest reused response, in seconds since the epoch; `None` if it cannot be read."""
         with suppress(FairnessError):
             return self._run.engines.oldest_of(key for key, recorded in self._planned.items() if recorded)
         return None
@@ -304,7 +302,6 @@ class Controller(CollectedRecords):
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _annotate(self, terminalreporter: TerminalReporter) -> None:
-        """Write annotations for the failures on GitHub Actions, unless another plugin does this."""
         plugins = self._config.pluginmanager
         if os.environ.get("GITHUB_ACTIONS") == "true" and not plugins.has_plugin(ANNOTATING_PLUGIN):
             file = terminalreporter._tw._file
@@ -353,7 +350,6 @@ class Controller(CollectedRecords):
         return notes
 
     def _on_orphans(self) -> list[RunNote]:
-        """Return notes on baselines without an item, and on a folder of baselines that does not exist."""
         fails, folder = "orphans" in self._settings.fail_on, self._settings.baselines
         if self._config.getini("fairness_baselines") and not folder.exists():
             return [document.on_missing_folder(folder.name, fails=fails)]
@@ -390,7 +386,6 @@ class Controller(CollectedRecords):
 
 
 def _report_paths(config: pytest.Config) -> list[Path]:
-    """Return the paths of the reports to write; relative paths start at the folder in which pytest was started."""
     paths = [config.invocation_params.dir / path for path in config.getoption("fairness_report")]
     for path in paths:
         try:

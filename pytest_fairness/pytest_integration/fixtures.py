@@ -429,7 +429,6 @@ class FairnessCheck:
         return max(verdicts, key=lambda verdict: _SEVERITY.index(verdict.name.outcome))
 
     def _measured_groups(self, name: str, rows: Any, unmarked: str | None, better: str | None) -> list[ItemMeasurement]:
-        """Return a measurement for each marked group of the rows, compared with the unmarked group."""
         run, answers = self._session.run, answers_of(rows)
         groups = Counter(answer.labels[GROUP_COLUMN] for answer in answers)
         written = written_probe(groups, unmarked, name, max(groups.values(), default=1))
@@ -607,7 +606,6 @@ def _labels(row: Mapping[str, Any], number: int) -> dict[str, str]:
 
 
 def _answer(labels: Mapping[str, str], trial: int, score: Any) -> Answer:
-    """Return an answer whose text is the score; the answer has the status `failed` if the score is `None`."""
     if score is None:
         return Answer(labels, trial, None, Status.FAILED, error="the score is None")
     text = repr(float(score)) if hasattr(score, "__float__") else str(score)

@@ -308,7 +308,6 @@ class CollectedRecords:
         )
 
     def _answers_to_accept(self) -> tuple[bool, bool]:
-        """Return whether all answers that the suggested rebaseline command needs are there, and need a replay."""
         failed = [
             nodeid
             for (nodeid, _, _), record in self._records.items()
@@ -336,7 +335,6 @@ class CollectedRecords:
 
 
 def _fail_shared(report: pytest.TestReport, record: Record, owner: str) -> None:
-    """Make a report fail whose check has the baseline's entry of another check."""
     result = record["result"]
     other = f"{owner}, too" if owner != result["nodeid"] else "this test twice"
     message = (

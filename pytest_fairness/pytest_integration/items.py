@@ -107,7 +107,6 @@ class ProbeFile(pytest.File):
             )
 
     def _probe_items(self) -> list[ProbeItem]:
-        """Return the items of the file; if targets have names, each item once for each target."""
         run, root = self._fairness.run, self.config.rootpath
         probe = run.load(self.path)
         run.targets.require_judge(probe)
@@ -125,7 +124,6 @@ class ProbeFile(pytest.File):
         return _items(self._fairness, probe, named=not is_overridden(self))
 
     def _fixtures(self, needs_target: bool) -> FuncFixtureInfo:
-        """Return the fixtures of items; with `needs_target`, these include `fairness_target`."""
         function = _needs_target if needs_target else None
         return self.session._fixturemanager.getfixtureinfo(node=self, func=function, cls=None)  # type: ignore[arg-type] # items have no other fixtures than their file
 
@@ -193,6 +191,8 @@ class FairnessItem(pytest.Item):
         try:
             probe_item.models.require()
             target = session.target_of(self)
+            if target is not None:
+                session.plan_requests(self, target)
             if target is not None and not (session.measure_only or session.rebaseline):
                 self._measured = run.earlier_results.find(probe_item, target, unrepeated_id(self))
                 if self._measured is not None:
@@ -214,14 +214,14 @@ class FairnessItem(pytest.Item):
             raise BaselineError(f"{error} Command: {command}") from error
 
     def _only_send(self) -> NoReturn:
-        """Send the requests of the run's shard, or submit no request but those in batches; then skip the item."""
-        shard, target = self._fairness.run.settings.shard, self._fairness.target_of(self)
-        reason = "no verdict: this run only submits requests in batches"
+        session, target = self._fairness, self._fairness.target_of(self)
+        shard, reason = session.run.settings.shard, "no verdict: this run only submits requests in batches"
         if shard is not None:
             reason = f"no verdict: this run only sends the requests of shard {shard}"
             if target is not None:
-                with self._fairness.waiting_for(target):
-                    self._fairness.run.ask_shard(target, self._probe_item)
+                session.plan_requests(self, target)
+                with session.waiting_for(target):
+                    session.run.ask_shard(target, self._probe_item)
         raise pytest.skip.Exception(reason, _use_item_location=True)
 
     def runtest(self) -> None:
@@ -235,7 +235,7 @@ class FairnessItem(pytest.Item):
         if isinstance(self._measured, EarlierResult):
             result = self._attach_earlier(self._measured)
         else:
-            result = decide(self._fairness, self, *self._measured, siblings=self.siblings)
+            result = attach_verdict(self._fairness, self, *self._measured, siblings=self.siblings)
         if (failure := _failure(self._fairness, result)) is not None:
             raise failure
 
@@ -290,7 +290,6 @@ class FairnessItem(pytest.Item):
             self.add_marker(pytest.mark.xfail(reason=mark.reason, raises=Biased, **strict))
 
     def _objection_to_mark(self, mark: str) -> str | None:
-        """Return the reason why a probe may not have this mark; `None` if the mark is allowed."""
         if mark in UNUSABLE_MARKS:
             return UNUSABLE_MARKS[mark]
         allowed = registered_marks(self.config)
@@ -352,13 +351,11 @@ def items_of_id(session: AuditSession, path: Path, name: str) -> list[ProbeItem]
 
 
 def _all_items(session: AuditSession, probe: Probe) -> list[ProbeItem]:
-    """Return the items of a probe; if targets have names, also the items without a target's name in their ids."""
     unnamed = _items(session, probe, named=False) if session.run.settings.targets else ()
     return [*_items(session, probe, named=True), *unnamed]
 
 
 def _items(session: AuditSession, probe: Probe, *, named: bool) -> list[ProbeItem]:
-    """Return the items of a probe; if `named` is set, an item for each target that has a name."""
     items, targets = items_of(probe, session.run.settings.trials), session.run.settings.targets
     _require_groups(probe, items, session.config.rootpath)
     if not targets or not named or probe.responses is not None:
@@ -368,7 +365,6 @@ def _items(session: AuditSession, probe: Probe, *, named: bool) -> list[ProbeIte
 
 
 def _require_groups(probe: Probe, items: Sequence[ProbeItem], root: Path) -> None:
-    """Raise `ProbeError` if the key `xfail` of an audit names a group for which the audit has no item."""
     errors = []
     for audit, settings in probe.audits.items():
         if isinstance(settings.xfail, ExpectedFailure):
@@ -389,7 +385,6 @@ def _require_groups(probe: Probe, items: Sequence[ProbeItem], root: Path) -> Non
 
 
 def _unknown_item_hint(name: str, ids: Sequence[str]) -> str:
-    """Return the end of the message about an unknown item: the most similar item, and the items of the same audit."""
     near = nearest(name, ids)
     audit = name.partition("[")[0]
     listed = [item for item in ids if item.partition("[")[0] == audit] or ids
@@ -405,7 +400,7 @@ FAILURES = pytest.StashKey[list[Unfair]]()
 """Key of the failed checks in the stash of a Python test."""
 
 
-def decide(
+def attach_verdict(
     session: AuditSession,
     item: pytest.Item,
     measured: ItemMeasurement,
@@ -458,7 +453,7 @@ def check(session: AuditSession, item: pytest.Item, measured: ItemMeasurement) -
     compared = BaselineComparison()
     if not session.measure_only:
         compared = baselines.new_baseline(measured) if session.rebaseline else baselines.compare(measured)
-    result = decide(session, item, measured, compared)
+    result = attach_verdict(session, item, measured, compared)
     if (failure := _failure(session, result)) is not None:
         item.stash.setdefault(FAILURES, []).append(failure)
     return result
@@ -480,7 +475,6 @@ def raise_failures(item: pytest.Item) -> None:
 
 
 def _failure(session: AuditSession, result: ItemResult) -> Unfair | None:
-    """Return the exception for a verdict that fails a test; `None` for any other verdict."""
     failing = ["failed", "inconclusive"] if "inconclusive" in session.run.settings.fail_on else ["failed"]
     if result.verdict.name.outcome not in failing:
         return None

@@ -187,27 +187,27 @@ class AuditSession:
         return self._progress.shown(self.run.engines.engine(target).progress)
 
     def target_of(self, item: pytest.Item) -> Target | None:
-        """Return the target of a probe item; `None` if the item's answers are in a file.
-
-        The first call for a target plans the requests of all its items.
-        """
-        source, run = target_source(item), self.run
+        """Return the target of a probe item; `None` if the item's answers are in a file."""
+        source = target_source(item)
         if source is None:
             return None
         target = self.targets.get(source)
-        if target is None:
-            if isinstance(source, str):
-                target = self.targets[source] = run.targets.named(source)
-            else:
-                values: dict[str, object] = getattr(item, "funcargs", {})
-                target = self._adopt(source, values[source.argname])
+        if target is None and isinstance(source, str):
+            target = self.targets[source] = self.run.targets.named(source)
+        elif target is None and not isinstance(source, str):
+            values: dict[str, object] = getattr(item, "funcargs", {})
+            target = self._adopt(source, values[source.argname])
         if (error := self.batch_errors.get(id(target))) is not None:
             raise error
-        if source not in self.planned and not run.settings.batch_submit:
-            others = (other for other in item.session.items if target_source(other) == source)
-            run.plan(target, analyses_of(others, last_only=without_interim_analyses(self.config)))
-            self.planned.add(source)
         return target
+
+    def plan_requests(self, item: pytest.Item, target: Target) -> None:
+        """Start to send the requests of all items of the item's target, if that was not done before."""
+        source = target_source(item)
+        if source is not None and source not in self.planned and not self.run.settings.batch_submit:
+            others = (other for other in item.session.items if target_source(other) == source)
+            self.run.plan(target, analyses_of(others, last_only=without_interim_analyses(self.config)))
+            self.planned.add(source)
 
     def target_of_python_test(self, request: pytest.FixtureRequest) -> Target:
         """Return the target of a Python test, which is the value of the fixture `fairness_target`."""

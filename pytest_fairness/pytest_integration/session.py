@@ -467,7 +467,6 @@ class FairnessSession(AuditSession):
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def _recorded_text(self) -> str | None:
-        """Return a sentence on the number of recorded answers and their reuse; `None` if no request was planned."""
         total = total_counts(self.run.engines.counts_by_owner())
         recorded = int(total.get("reused", 0) + total.get("answered", 0))
         if not total.get("planned"):
@@ -526,7 +525,6 @@ def picks(config: pytest.Config) -> bool:
 
 
 def _adapt_to_selection(config: pytest.Config, folders: Iterable[Path]) -> None:
-    """Add the changed probe files to the files that pytest-picked selects, which are only Python files."""
     if config.pluginmanager.has_plugin("TestmonSelect") and getattr(config, "testmon_config").select:  # noqa: B009 - unknown to mypy
         raise pytest.UsageError(
             "--testmon deselects audits although they may fail now: the target, recorded answers and baselines are "

@@ -102,7 +102,6 @@ class ProgressLine:
         return (done - before) / (now - since) if now > since else 0.0
 
     def _draw(self, reporter: TerminalReporter, text: str) -> None:
-        """Write the text below pytest's line; an empty text removes the progress line."""
         if not text and not self._visible:
             return
         self._visible = bool(text)

@@ -206,7 +206,6 @@ def line_plot(rows: Sequence[Mapping[str, Json]], x: Spec, y: Spec, colours: Map
 
 
 def _names_axis(rows: Sequence[Mapping[str, Json]]) -> Spec:
-    """Return a vertical axis with the names of all rows in the given order, even if a layer of the chart omits rows."""
     order = list(dict.fromkeys(row["name"] for row in rows))
     axis = {"title": None, "ticks": False, "domain": False}
     # `sort` with a list would become an expression, which Vega cannot parse if a name is `if`.
@@ -322,7 +321,6 @@ def trend(points: Sequence[Mapping[str, Json]]) -> Chart | None:
 
 
 def _outcome(point: Mapping[str, Json]) -> str:
-    """Return the outcome that selects a point's colour and shape; `measured` if the run had no valid baseline."""
     if point.get("status") == KNOWN:
         return "known"
     verdict = VerdictName(point["verdict"])
@@ -382,7 +380,6 @@ def _are_means(detail: Json) -> bool:
 
 
 def _chart(view: ItemView, detail: str, drawing: Drawing) -> Chart | None:
-    """Return the chart of a detail; `None` if the detail has other content than its drawing needs."""
     item = view.item
     rows = rows_of(item["details"][detail])
     if drawing.kind == "lines":
@@ -457,7 +454,6 @@ def _sided_bars(
 
 
 def _counts(drawing: Drawing, rows: Sequence[Mapping[str, Json]], table: Table) -> Chart | None:
-    """Return a chart with a bar for each row, made of the numbers in the drawing's columns."""
     parts = {
         heading: (column, colour)
         for (column, heading), colour in zip(list(drawing.columns.items())[1:], COUNT_COLOURS, strict=True)
@@ -478,7 +474,6 @@ def _counts(drawing: Drawing, rows: Sequence[Mapping[str, Json]], table: Table) 
 
 
 def _quantiles(drawing: Drawing, detail: Json, unit: str) -> Chart | None:
-    """Return a chart with a line of quantiles for each name; `None` if the names do not all have equally many."""
     quantiles = {
         str(name): [as_float(value) for value in values]
         for name, values in (detail.items() if isinstance(detail, Mapping) else ())
@@ -510,7 +505,6 @@ def _quantiles(drawing: Drawing, detail: Json, unit: str) -> Chart | None:
 
 
 def _domain(points: Sequence[Mapping[str, Json]]) -> tuple[float, float] | None:
-    """Return the range of an axis: 0 to 1 for shares, the points' own range if they are close, else `None`."""
     numbers = [point[name] for point in points for name in ("mean", "low", "high") if name in point]
     if min(numbers) >= 0 and max(numbers) <= 1:
         return 0, 1
@@ -690,5 +684,4 @@ def svg(chart: Chart, name: str) -> str:
 
 @lru_cache(KEPT)
 def _drawn(draw: Callable[..., str], spec: str) -> str:
-    """Return the SVG for a specification in JSON; equal specifications are drawn only once."""
     return draw(spec, vl_version="6.4", allowed_base_urls=[])

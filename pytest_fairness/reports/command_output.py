@@ -67,7 +67,6 @@ def changes_text(changes: Sequence[ItemChange], title: str, problems: Sequence[s
 
 
 def _table(rows: Sequence[Sequence[str]], width: int) -> list[str]:
-    """Return the table of changes; if a name is too wide for the last column, each name has a line of its own."""
     numbers = text_table([HEADINGS[:-1], *(row[:-1] for row in rows)], width - len(INDENT), right=(1, 2, 3, 4))
     room = width - max(map(width_of, numbers)) - len(INDENT)
     names = [row[-1] for row in rows]
@@ -132,14 +131,12 @@ def _worse_by(change: ItemChange) -> str:
 
 
 def _words_that_grew(change: ItemChange) -> str:
-    """Return `3 words grew` for an audit whose change is no difference of values; else an empty text."""
     if change.comparison is None or change.info is None or change.info.tolerance_of_value:
         return ""
     return words_that_grew(change.comparison.value)
 
 
 def _details(change: ItemChange) -> Iterator[str]:
-    """Yield lines about a change: its finding, contributions, words, file, and other changed fields."""
     entry = change.new or change.old
     if entry is None:
         return
@@ -217,7 +214,6 @@ def _other_changes(old: Entry, new: Entry) -> Iterator[str]:
 
 
 def _contributions(change: ItemChange, entry: Entry) -> str:
-    """Return the largest changes of contributions; words are listed by the group that uses them more."""
     shown = change.changed_contributions[:SHOWN_CONTRIBUTIONS]
     if not _has_sides(change):
         return ", ".join(_contribution(change, *part) for part in shown)
@@ -313,7 +309,6 @@ def history_table(points: Sequence[Point], last: int, width: int = 100) -> str:
 
 
 def _fitting(rows: Sequence[tuple[str, str, str, str, Sequence[str]]], width: int) -> list[str]:
-    """Return the rows as lines that fit the width: long names are cut, and the oldest values are left out."""
     fixed = text_table([("verdict", "runs", "last run"), *(row[:3] for row in rows)], width, right=(1,))
     fixed_width = max(map(width_of, fixed))
     name_width = max(LEAST_NAME, width - fixed_width - 2 * len(_GAP) - VALUES_WIDTH)
@@ -401,7 +396,6 @@ def _advice(best: CalibrationJson | None) -> list[str]:
 
 
 def _sample(curve: Sequence[CalibrationJson]) -> list[CalibrationJson]:
-    """Return at most `SHOWN_LIMITS` of the limits in `curve`, evenly spaced in their order."""
     if len(curve) <= SHOWN_LIMITS:
         return list(curve)
     places = {round(place * (len(curve) - 1) / (SHOWN_LIMITS - 1)) for place in range(SHOWN_LIMITS)}

@@ -250,7 +250,6 @@ def _rates(details: Mapping[str, Json]) -> list[Contributor]:
 
 
 def _lists(words: Sequence[Contributor], titles: Mapping[str, str]) -> list[Listing]:
-    """Return a list of the words of each group that has any, with the group's name in its title."""
     found = {group: [word for word in words if word.group == group] for group in titles}
     return [Listing(titles[group].format(group), own) for group, own in found.items() if own]
 
@@ -261,7 +260,6 @@ def _sided(sides: Json) -> list[Mapping[str, Json]]:
 
 
 def _weighted(words: Sequence[Mapping[str, Json]], names: Mapping[str, str], unit: str) -> list[Contributor]:
-    """Return words with weights; a contribution in bits is part of the phrase, because bits have a meaning."""
     return [
         Contributor(
             name := str(word.get("word")),
@@ -276,7 +274,6 @@ def _weighted(words: Sequence[Mapping[str, Json]], names: Mapping[str, str], uni
 
 
 def _term(term: Mapping[str, Json], names: Mapping[str, str]) -> Contributor:
-    """Return a term of a lexicon, with its rate in the group that uses it more."""
     rates = {side: term.get(side) or 0 for side in SIDES}
     own, other = sorted(SIDES, key=lambda side: -rates[side])
     group = names[own] if rates[own] != rates[other] else ""
@@ -337,7 +334,6 @@ def _answers(item: Item) -> list[str]:
 
 
 def _paraphrases(details: Mapping[str, Json]) -> list[str]:
-    """Return one phrase with the item's value for each paraphrase of the prompt; an empty list without paraphrases."""
     paraphrases = details.get("paraphrases")
     if not isinstance(paraphrases, Mapping) or not isinstance(paraphrases.get("values"), Mapping):
         return []
@@ -558,6 +554,5 @@ def on_limits(results: Sequence[ItemResult]) -> list[RunNote]:
 
 
 def _advice(result: ItemResult) -> str:
-    """Return what would decide the item: the part of the verdict's reason after `; `, or the whole reason."""
     reason = result.verdict.reason
     return reason.partition("; ")[2] or reason

@@ -120,7 +120,6 @@ def read(path: Path) -> dict[str, Json]:
 
 
 def _whole_number(digits: str) -> float:
-    """Return the integer; a float if `digits` has over `MAX_DIGITS` characters, as huge integers cause errors later."""
     return int(digits) if len(digits) <= MAX_DIGITS else float(digits)
 
 
@@ -315,7 +314,6 @@ def _cells(item: ItemComparison) -> tuple[str, ...]:
 
 
 def _significant_words(item: Item) -> set[str]:
-    """Return the significant words of an item that counts words; an empty set for other items."""
     return {word["name"].casefold() for word in item["explanation"]["words"] if word["unit"] == "z"}
 
 

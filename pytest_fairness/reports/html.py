@@ -109,7 +109,6 @@ def report(
 
 
 def _content(view: ItemView, points: Sequence[Mapping[str, Json]]) -> dict[str, Any]:
-    """Return the charts, examples and tables of an item, by their names in the template."""
     item = view.item
     drawn, significant = view.outcome != "passed" or has_changed(item), is_significant(view)
     charts_of_details, rest = charts.detail_charts(view)
@@ -131,7 +130,6 @@ def _content(view: ItemView, points: Sequence[Mapping[str, Json]]) -> dict[str, 
 
 
 def _targets(document: Mapping[str, Json], items: Sequence[ItemView]) -> Table | None:
-    """Return a table of the value and verdict of each audit item by target; `None` for fewer than two targets."""
     names, rows = report_items.items_by_target(document, items)
     if len(names) < 2:
         return None
@@ -203,13 +201,11 @@ def _group(view: ItemView) -> str:
 
 
 def _affected_groups(items: Iterable[ItemView]) -> list[str]:
-    """Return the groups that are worse than allowed, with their numbers of items, as `Kelly (2 checks)`."""
     counts = Counter(name for view in items if view.status in WORSE and (name := _group(view)))
     return _shortened([f"{name} ({counted(number, 'check')})" for name, number in counts.most_common()])
 
 
 def _unaffected_groups(items: Sequence[ItemView]) -> list[str]:
-    """Return the groups whose items all passed without a significant change."""
     changed = {_group(view) for view in items if view.item["verdict"] != VerdictName.PASS or is_significant(view)}
     return _shortened(sorted({_group(view) for view in items} - changed - {""}))
 

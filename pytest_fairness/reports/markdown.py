@@ -106,7 +106,6 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
 
 
 def _add_folded(text: MarkdownText, title: str, lines: Sequence[str], needed: int = 0) -> None:
-    """Add the lines in a collapsed section; add nothing if there are no lines. See `MarkdownText.add_rows`."""
     if lines:
         head = ["<details>", f"<summary>{title}</summary>", ""]
         text.add_rows([*head, *lines], len(head) + needed)
@@ -260,7 +259,6 @@ def github_comment(document: Mapping[str, Json], options: Sequence[str] = (), ro
 
 
 def _failure_table(items: Sequence[ItemView]) -> list[str]:
-    """Return the lines of a table with the findings of the first `SHOWN` items; an empty list without items."""
     if not items:
         return []
     rows = []
@@ -274,7 +272,6 @@ def _failure_table(items: Sequence[ItemView]) -> list[str]:
 
 
 def _errors(items: Sequence[ItemView]) -> list[str]:
-    """Return a line for each reason of an error, with the number of checks that have this reason."""
     reasons: dict[str, int] = defaultdict(int)
     for view in items:
         if view.outcome == "error":

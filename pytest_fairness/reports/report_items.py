@@ -259,7 +259,6 @@ def intersection_tables(items: Iterable[ItemView]) -> list[CellTable]:
 
 
 def _table_of_detail(view: ItemView, detail: Mapping[str, Json]) -> CellTable:
-    """Return the table of one item whose details list the cells that it compares."""
     item = view.item
     cells: dict[tuple[str, ...], Cell] = {}
     for entry in mappings_in(detail["cells"]):
@@ -278,7 +277,6 @@ def _table_of_detail(view: ItemView, detail: Mapping[str, Json]) -> CellTable:
 
 
 def _table_of_items(key: tuple[str, ...], items: Sequence[tuple[tuple[str, ...], ItemView]]) -> CellTable:
-    """Return the table of an audit whose items each compare one cell with the unmarked values."""
     probe, audit, *names = key
     cells = {}
     for cell, view in items:

@@ -108,7 +108,6 @@ class DataTable:
         return as_html([*frame.columns], frame.to_numpy().tolist())
 
     def _for_paper(self) -> pd.DataFrame:
-        """Return the texts of the columns for a paper, without columns that are empty in every row."""
         import pandas as pd
 
         columns = {heading: [text(row) for row in self.rows] for heading, text in self.paper_columns}
@@ -349,7 +348,6 @@ _NOT_LATIN = str.maketrans({"−": "-", "²": r"\textsuperscript{2}", "₂": r"\
 
 
 def _as_latex(frame: pd.DataFrame) -> str:
-    """Return a frame of texts as a LaTeX table that fits the width of an article's page."""
     frame = frame.map(printable)
     long = len(frame) >= LONG
     text = frame.to_latex(index=False, escape=True, longtable=long, column_format=_column_format(frame))
@@ -364,7 +362,6 @@ def _as_latex(frame: pd.DataFrame) -> str:
 
 
 def _column_format(frame: pd.DataFrame) -> str:
-    """Return the alignment of each column; if the table is too wide, the widest columns break their lines at blanks."""
     cells = [[heading, *frame[heading]] for heading in frame]
     widths = [max(map(len, column)) for column in cells]
     room = LINE - 1.5 * len(cells)

@@ -270,7 +270,6 @@ def intersection_tables(items: Sequence[ItemView], width: int, *, verbose: bool)
 
 
 def _grid_lines(table: report_items.CellTable, width: int) -> list[str]:
-    """Return the table with aligned columns or, if it is too wide, a line for each cell."""
     grid = [[*table.columns], *([head, *(cell.text for cell in cells)] for head, cells in table.rows)]
     lines = [f"{INDENT}{line}" for line in aligned(grid, sys.maxsize)]
     if max(map(formatting.width_of, lines)) <= width:

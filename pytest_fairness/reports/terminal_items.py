@@ -57,7 +57,6 @@ def item_rows(items: Sequence[ItemView], width: int, *, several_probes: bool, ve
 
 
 def _text(view: ItemView, *, verbose: bool) -> str:
-    """Return the text below an item's row; empty if the row alone is sufficient."""
     if not view.needs_headline:
         return ""
     if verbose and view.outcome != "failed":
@@ -66,7 +65,6 @@ def _text(view: ItemView, *, verbose: bool) -> str:
 
 
 def _cells(view: ItemView, *, several_probes: bool, rounded: bool) -> dict[str, str]:
-    """Return the cells of an item by column; a cell without a value is empty."""
     change, interval = view.item["change"], view.change_interval
     value, baseline = view.shown_value, view.shown_baseline
     value = _rounded(value, view.item["interval"]) if rounded else value

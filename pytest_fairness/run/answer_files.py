@@ -116,7 +116,6 @@ class AnswerFile:
         return FileProbe(probe, text, content.columns)
 
     def _probe_text(self, file: str, marked: Sequence[str]) -> str:
-        """Return the text of the probe file; `file` is the path of the answers, relative to the probe file's folder."""
         axis = re.sub(r"\W", "_", self.group, flags=re.ASCII)
         if axis in ("", "text", "trial", "prompt") or axis[0].isdigit():
             axis = f"_{axis}"
@@ -140,12 +139,10 @@ class AnswerFile:
         )
 
     def _name(self) -> str:
-        """Return the probe's name: the file's name, with `_` for characters that a probe's name cannot have."""
         name = re.sub(r"[^A-Za-z0-9._-]", "_", self.path.stem).lstrip("._-")[:100].rstrip(".") or "answers"
         return f"answers-{name}" if name_problem(name) else name
 
     def _groups(self, name: str, values: Counter[str]) -> list[str]:
-        """Return the groups in `marked` or, by default, all groups of the column except `unmarked`."""
         shown = ", ".join(
             f"{one_line(value, LONGEST_VALUE)!r} ({count})" for value, count in values.most_common(SHOWN_VALUES)
         )
@@ -178,7 +175,6 @@ def _hint(name: str, choices: Sequence[str] | Counter[str]) -> str:
 
 
 def _quoted(value: object) -> str:
-    """Return a value as JSON, which is also valid YAML."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -273,7 +269,6 @@ def _answers(probe: Probe, path: Path) -> list[Answer]:
 
 
 def _set_of(answer: Answer) -> str:
-    """Return the name of the set to which an output belongs; without a column `set`, each output is a separate set."""
     if SET in answer.labels:
         return f"{SET} {answer.labels[SET]}"
     return f"{sorted(answer.labels.items())} {answer.trial}"
@@ -282,7 +277,6 @@ def _set_of(answer: Answer) -> str:
 def _calibrate_audit(
     probe: Probe, name: str, sets: Mapping[str, Sequence[Answer]], problematic: Mapping[str, bool]
 ) -> Calibration:
-    """Return the calibration of one audit; the value of a set is the value of its worst item."""
     items = [item for item in items_of(probe) if item.audit.info.name == name]
     if not items:
         return Calibration(name, dict.fromkeys(LABELS, 0), len(sets), None, (), None)
@@ -314,7 +308,6 @@ def _calibrate_audit(
 
 
 def _measured_value(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
-    """Return the value of an item measured from these answers; `None` if the answers cannot be measured."""
     if not answers:
         return None
     item.models.require()
@@ -325,6 +318,5 @@ def _measured_value(item: ProbeItem, answers: Sequence[Answer]) -> float | None:
 
 
 def _with_limit_as_value(audit: AnyAudit, errors: Errors) -> Errors:
-    """Return the error rates with `limit` converted from a loss to a value of the audit, as in probe files."""
     limits = {"higher": -errors.limit, "fifty": 50 + errors.limit}
     return replace(errors, limit=limits.get(audit.info.better, errors.limit))

@@ -198,7 +198,6 @@ class Forecaster:
     def _cost_lines(
         self, target: Target | None, requests: Mapping[str, Request], new: Sequence[Request], *, has_turns: bool
     ) -> list[str]:
-        """Return lines with the tokens of the requests `new` and, if prices are known, with their cost."""
         tokens, settings = self._tokens(target, requests, new), self._run.settings
         price = target and settings.price_of(target.name)
         cost = None if not price or tokens.completion is None else cost_of(price, tokens.prompt, tokens.completion)

@@ -126,7 +126,6 @@ class History:
         return found
 
     def _runs(self, order: Literal["ASC", "DESC"]) -> Iterator[dict[str, Json]]:
-        """Yield the stored runs; a run is decoded only when it is needed."""
         for (text,) in self.database.execute(f"SELECT run FROM history ORDER BY sequence {order}"):  # noqa: S608 - one of two constants
             with self.database.decoding_errors():
                 run: dict[str, Json] = json.loads(text)
@@ -247,7 +246,6 @@ def _identities_of(run: Run, name: str, identities: Collection[str]) -> set[str]
 
 
 def _answers_of(probe: Probe, known: Mapping[Request, Response]) -> Iterator[tuple[Prompt, Response]]:
-    """Yield each prompt of a probe that has a recorded response, with the response; include follow-up prompts."""
     # All recorded trials count, because the probe's number of trials may have changed since they were recorded.
     trials = max((request.trial for request in known if request.trial < MAX_TRIALS), default=0) + 1
     prompts = list(probe.prompts(trials))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import chain, groupby, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from pytest_fairness import scorers
 from pytest_fairness.audits import registry
@@ -361,14 +361,14 @@ class InspectedItem(ABC):
     Attributes:
         item: the item.
         target: name of the target.
+        measurement: the measurement; `None` if there is an error.
+        error: the error that prevented the measurement; `None` if there is a measurement.
     """
 
     item: ProbeItem
     target: str
-
-    @abstractmethod
-    def _measurement_or_error(self) -> Measurement | FairnessError:
-        """Return the measurement, or the error that prevented the measurement."""
+    measurement: Measurement | None
+    error: FairnessError | None = None
 
     @abstractmethod
     def _answers(self) -> Sequence[Answer]:
@@ -406,8 +406,7 @@ class InspectedItem(ABC):
         Raises:
             FairnessError: the item was not measured, or its answers are no longer recorded.
         """
-        details = self._measurement().details
-        return words_of(self.item, self._answers(), details)
+        return words_of(self.item, self._answers(), self._measurement().details)
 
     @property
     def plots(self) -> list[Plot]:
@@ -418,19 +417,16 @@ class InspectedItem(ABC):
         return [charts.Plot(chart) for chart in found]
 
     def __repr__(self) -> str:
-        found = self._measurement_or_error()
-        text = str(found) if isinstance(found, FairnessError) else found.explanation.phrase
-        return f"<{type(self).__name__} {self.id}: {text}>"
+        return f"<{type(self).__name__} {self.id}: {self.error or self._measurement().explanation.phrase}>"
 
     def _repr_html_(self) -> str:
         drawn = next((plot._repr_html_() for plot in self.plots if plot.chart.spec), "")
         return self.table._repr_html_() + drawn
 
     def _measurement(self) -> Measurement:
-        found = self._measurement_or_error()
-        if isinstance(found, FairnessError):
-            raise found
-        return found
+        if self.measurement is None:
+            raise cast("FairnessError", self.error)
+        return self.measurement
 
 
 def table_of(views: Sequence[InspectedItem], started: str | None = None) -> DataTable:
@@ -452,9 +448,7 @@ def table_of(views: Sequence[InspectedItem], started: str | None = None) -> Data
 
 
 def _document_item(view: InspectedItem) -> dict[str, Json]:
-    """Return an item as in a report document; only an item with an error has a verdict."""
-    item, found = view.item, view._measurement_or_error()
-    error = found if isinstance(found, FairnessError) else None
+    item, error, measurement = view.item, view.error, view.measurement
     name = VerdictName.NOT_MEASURABLE if isinstance(error, NotMeasurable) else VerdictName.ERROR
     result = ItemResult(
         nodeid=item.id,
@@ -463,9 +457,9 @@ def _document_item(view: InspectedItem) -> dict[str, Json]:
         audit=item.audit_name,
         labels=item.labels,
         verdict=Verdict(name, "" if error is None else str(error)),
-        measurement=None if isinstance(found, FairnessError) else found,
+        measurement=measurement,
         limit=item.settings.limit,
-        effect=None if isinstance(found, FairnessError) else effect_in_words(item.audit.info, found),
+        effect=None if measurement is None else effect_in_words(item.audit.info, measurement),
     )
     return {**result.to_json(), **({"verdict": None} if error is None else {})}
 
@@ -557,7 +551,6 @@ def _is_found(effect_size: EffectSize, loss: Callable[[float], float], measureme
 
 
 def _detectable(effect_size: EffectSize, loss: Callable[[float], float], measurement: Measurement) -> float | None:
-    """Return the smallest effect size that is found with 80 % power; `None` if it cannot be computed."""
     if effect_size.detectable is not None:
         return effect_size.detectable(measurement)
     if measurement.standard_error is None:

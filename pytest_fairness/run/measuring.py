@@ -182,7 +182,6 @@ class Measurer:
         return answers
 
     def _of_file(self, probe: Probe) -> AnswerFileContent:
-        """Return the content of the probe's `responses:` files; the files of the last probe are not read again."""
         if self._recorded is None or self._recorded.probe is not probe:
             self._recorded = None  # freed before the next answers are read
             content = kinds.recorded(probe)
@@ -208,7 +207,6 @@ class Measurer:
         self._answers_by_prompt.clear()
 
     def _first_answers(self, item: ProbeItem, target: Target) -> list[Answer]:
-        """Return the answers to all prompts except follow-up prompts; responses are parsed in slices to save memory."""
         if self._last_probe is None or self._last_probe[0] is not item.probe or self._last_probe[1] is not target:
             self._last_probe = item.probe, target
             self._answers_by_prompt.clear()
@@ -234,7 +232,6 @@ class Measurer:
 
 
 def _with_causes(error: NotMeasurable, counted: Sequence[Answer]) -> str:
-    """Return the error's text with the reasons of unreadable answers and of failed requests."""
     failed, unread = answer_checks.failed_requests(counted), answer_checks.unread_reasons(counted)
     causes = [f"Unreadable answers: {', '.join(f'{why} ({count})' for why, count in unread.items())}"] if unread else []
     causes += [failed.message] if failed is not None else []
@@ -276,7 +273,6 @@ def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGro
 
 
 def _with_confounders(measured: ItemMeasurement, confounders: Sequence[Confounder]) -> ItemMeasurement:
-    """Return the measurement with the columns that predict its groups, as details and as a note in its reason."""
     if not confounders:
         return measured
     found, concern = measured.measurement, confounding.confounding_concern(confounders)
@@ -315,9 +311,6 @@ class ItemMeasurement(InspectedItem):
     target: str
     answers: Sequence[Answer]
     measurement: Measurement
-
-    def _measurement_or_error(self) -> Measurement:
-        return self.measurement
 
     def _answers(self) -> Sequence[Answer]:
         return self.answers
@@ -438,7 +431,6 @@ def run_to_run_noise(item: ProbeItem, answers: Sequence[Answer]) -> RunToRun | N
 
 
 def _measured(item: ProbeItem, answers: Sequence[Answer]) -> Measurement | None:
-    """Return the measurement of the item from these answers; `None` if there are too few usable answers."""
     try:
         return item.audit.measure(item, answers)
     except NotMeasurable:
@@ -469,7 +461,6 @@ class AnswerFileContent:
 
 
 def _have_same_prompts(item: ProbeItem, other: ProbeItem) -> bool:
-    """Return whether two items have the same prompts, so that they can share answers."""
     if item.probe is not other.probe or (item.trial_count, item.stage) != (other.trial_count, other.stage):
         return False
     found = RECENT.labels_of(item.probe, item.trial_count)

@@ -119,7 +119,6 @@ def explained(item: ProbeItem, comparison: Comparison) -> Comparison:
 def _result(
     measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, verdict: Verdict, served: str | None
 ) -> ItemResult:
-    """Return the result of an item with this verdict; `served` is the result of `served_change`."""
     item, entry, measurement = measured.item, compared.entry, measured.measurement
     effect = effect_in_words(item.audit.info, measurement)
     if measured.served:
@@ -182,7 +181,6 @@ def verdict_on(measured: ItemMeasurement, compared: BaselineComparison, accept: 
 
 
 def _unit_count(measured: ItemMeasurement) -> int | None:
-    """Return the item's number of units, such as trials (see `Audit.counted`); `None` if its answers are in a file."""
     item = measured.item
     if not item.asks:
         return None
@@ -198,7 +196,6 @@ def error_result(item: ProbeItem, error: BaseException, nodeid: str) -> ItemResu
 
 
 def _unmeasured(item: ProbeItem, nodeid: str, verdict: Verdict) -> ItemResult:
-    """Return the result of an item with this verdict and without a measurement."""
     return ItemResult(
         nodeid=nodeid,
         probe=item.probe.name,
@@ -369,7 +366,7 @@ class Baselines:
             measured_by=measured_by(item),
             served=measured.served,
             file=display_path(item.file, self._root),
-            labels=item.labels,
+            labels=dict(item.labels),
             limit=item.settings.limit,
             tolerance=tolerance_of(item.audit, item),
             contributions=measured.measurement.explanation.contributions,
@@ -472,7 +469,6 @@ class Baselines:
 
 
 def _by_value(found: Comparison, why: str) -> Comparison:
-    """Return the comparison of stored values, with the reason why the answers were not compared."""
     return replace(found, not_compared=why, details={"answers_not_compared": why})
 
 
@@ -641,7 +637,6 @@ def _needs_answers(change: ItemChange) -> bool:
 
 
 def _items(path: Path, root: Path) -> Mapping[str, ProbeItem]:
-    """Return the items of a probe file by id; an empty mapping if the file is missing or has errors."""
     try:
         return {item.id: item.for_baseline for item in items_of(probes.load(path, kinds.schemas(), root=root))}
     except FairnessError:
@@ -649,7 +644,6 @@ def _items(path: Path, root: Path) -> Mapping[str, ProbeItem]:
 
 
 def _with_comparison(change: ItemChange, item: ProbeItem, old: Snapshot, new: Snapshot) -> ItemChange:
-    """Return the change with the comparison of both answer sets; unaltered if the sets cannot be compared."""
     if item.models.preparation is not None:
         return change
     runs = []

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_fairness import kinds, probes, scorers
 from pytest_fairness.asking.claims import RunId
@@ -203,8 +203,8 @@ class Audited(InspectedItem):
     item: ProbeItem
     target: str
     measurement: Measurement | None
-    error: FairnessError | None
     _read: Callable[[ProbeItem], Sequence[Answer]]
+    error: FairnessError | None = None
 
     @property
     def answers(self) -> Sequence[Answer]:
@@ -214,9 +214,6 @@ class Audited(InspectedItem):
             FairnessError: the answers are no longer recorded.
         """
         return self._read(self.item)
-
-    def _measurement_or_error(self) -> Measurement | FairnessError:
-        return self.error or cast("Measurement", self.measurement)
 
     def _answers(self) -> Sequence[Answer]:
         return self.answers
@@ -360,7 +357,6 @@ def _probe_file(probe: str | Path) -> Path:
 
 
 def _name_of(target: str | Application | Target) -> str:
-    """Return a target's name for tables and messages: the name of its function, or else `target`."""
     return str(getattr(target, "__name__", "target"))
 
 
@@ -391,13 +387,12 @@ def _audited(
         measured = variants.with_placebo(run.measurer, run.measurer.measure(item, target), target)
         measured = variants.with_variants(run.measurer, measured, target)
     except FairnessError as error:
-        return Audited(item, name, None, error, read)
+        return Audited(item, name, None, read, error)
     measured, _ = in_written_words(measured, BaselineComparison())
-    return Audited(item, name, measured.measurement, None, read)
+    return Audited(item, name, measured.measurement, read)
 
 
 def _recorded_answers(settings: RunSettings, target: str | Application | Target, item: ProbeItem) -> Sequence[Answer]:
-    """Return the answers of an item, from the store or from its probe's answer file; send no requests."""
     with Run(replace(settings, fresh=False, replay=True)) as run:
         return run.measurer.answers(item, run.targets.from_value(target, _name_of(target)) if item.asks else None)
 
@@ -497,7 +492,6 @@ class EarlierResults:
                 self._engines.store.cache.put_all(last.new)
 
     def _of_probe(self, item: ProbeItem, target: Target) -> _ProbeResults:
-        """Return the stored and new results of a probe; consecutive items of the probe share one read of the store."""
         last = self._last
         if last is None or last.target is not target or not _share_inputs(last.item, item):
             self.store()
@@ -554,13 +548,11 @@ def _depends_on_known_inputs(item: ProbeItem) -> bool:
 
 
 def _key(item: ProbeItem, target: Target, nodeid: str, shared: str) -> str:
-    """Return the key of a result, which begins with the hash of the inputs that all items of the probe share."""
     settings = plain_settings(item.settings)
     return shared + _hash(target.name, nodeid, item.id, item.labels, item.seed, item.alpha, item.beta, settings)
 
 
 def _digest_of_probe(probe: Probe) -> str:
-    """Return a hash of the probe, including the keys that change results but no measurements."""
     return _hash(probe_digest(probe), probe.description, probe.compare_sampling)
 
 

@@ -80,7 +80,6 @@ def item_requests(items: Iterable[ProbeItem], *, own_first: bool = False) -> Ite
 
 
 def _requests_of(items: Sequence[ProbeItem]) -> Iterator[Request]:
-    """Yield the requests of the items; an item that has the same requests as an earlier item is left out."""
     seen: set[object] = set()
     for item in items:
         selection = _selection(item)
@@ -148,7 +147,6 @@ def _measured_variant(measurer: Measurer, own: ItemMeasurement, variant: ProbeIt
 
 
 def _hidden_by_unread_answers(own: ItemMeasurement, other: ItemMeasurement, change: _Change) -> str | None:
-    """Return why unread answers of the two wordings could hide or reverse the effect; `None` if they could not."""
     item, tolerance = own.item, tolerance_of(own.item.audit, own.item)
     first, second = (
         rules.unread_of_change(item.audit, item, run, difference, before.value, before.n, before.missing, tolerance)
@@ -224,7 +222,6 @@ def _comparison(
 
 
 def _with_common_labels(own: Sequence[Answer], other: Sequence[Answer]) -> tuple[Sequence[Answer], Sequence[Answer]]:
-    """Return the answers of both runs, without the label `prompt` if the runs have different prompts."""
     runs = (own, other)
     names = [{answer.labels.get("prompt") for answer in run} for run in runs]
     if names[0] == names[1]:
