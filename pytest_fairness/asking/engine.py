@@ -7,19 +7,17 @@ import contextlib
 import gc
 import math
 import os
-import re
 import socket
 import threading
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
 
 from pytest_fairness.asking.claims import Freshness, RunId
 from pytest_fairness.asking.limits import DEFAULT_TIMING, Attempts, GiveUpTimer, Timing
@@ -37,10 +35,9 @@ from pytest_fairness.errors import (
 )
 from pytest_fairness.options import MAX_TRIALS, RunSettings
 from pytest_fairness.records import TOO_LONG, Request, Response
-from pytest_fairness.records.requests import fields_of
 from pytest_fairness.resources import Recent
 from pytest_fairness.targets.base import DaemonThreads, Target, is_cancelled
-from pytest_fairness.targets.web import REFERENCE, is_distinct, secret_remover
+from pytest_fairness.targets.secrets import environment_redactor
 
 # Engine: gets answers from the store or from one target; it sends requests to the target in the background.
 
@@ -496,65 +493,6 @@ class TargetCaller:
             fingerprint=response.fingerprint and redact(response.fingerprint),
             created=time.time(),
         )
-
-
-# Removal of secrets (of environment variables, headers and addresses) from all texts that are recorded or shown.
-
-SHORTEST = 8
-"""Minimum number of characters of a secret: shorter values also occur in ordinary text."""
-SHORTEST_WORD = 12
-"""Minimum number of characters of a secret without digits: shorter ones may be placeholders, such as `lm-studio`."""
-
-_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$", re.IGNORECASE)
-_HEADER = re.compile(r"auth|key|token|secret|passw|cookie|credential|session|signature", re.IGNORECASE)
-"""Names of headers whose value is a secret, whatever it looks like."""
-
-
-def environment_redactor(
-    environment: Mapping[str, str] | None = None, settings: RunSettings | None = None
-) -> Callable[[str], str]:
-    """Return a function that replaces secrets by `[key]` in a text, in all forms that `web.forms_of` lists.
-
-    Secrets are the values of environment variables whose name ends with `KEY`, `TOKEN` or similar, the passwords in
-    addresses of servers and databases that a variable or setting holds, and the values of the headers in the settings.
-    """
-    environment = os.environ if environment is None else environment
-    values = {value.strip() for name, value in environment.items() if _NAME.search(name)}
-    found = {*filter(_is_secret, values), *_passwords(environment.values())}
-    if settings is not None:
-        found |= _passwords(value for value in fields_of(settings).values() if isinstance(value, str))
-        for line in (*settings.http_headers, *settings.api_headers):
-            filled = REFERENCE.sub(lambda match: environment.get(match[1], ""), line)
-            name, _, value = (part.strip() for part in filled.partition(":"))
-            found |= {
-                own
-                for own in (value, value.partition(" ")[2])  # with and without `Bearer`
-                if (is_distinct(own) if _HEADER.search(name) else _is_secret(own) and "://" not in own)
-            }
-    return secret_remover(found)
-
-
-def _passwords(values: Iterable[str]) -> set[str]:
-    """Return the passwords in values that are addresses, such as `postgresql://me:password@host/shop`."""
-    found = set()
-    for value in values:
-        if "://" in value and "@" in value:
-            try:
-                password = urlsplit(value.strip()).password or ""
-            except ValueError:  # not an address
-                continue
-            found |= {password, unquote(password)}
-    return set(filter(is_distinct, found))
-
-
-def _is_secret(value: str) -> bool:
-    """Return whether a value looks like a secret, and not like a path or a placeholder such as `none` or `ollama`."""
-    return (
-        len(value) >= SHORTEST
-        and not value.startswith("/")
-        and not any(map(str.isspace, value))
-        and (value.startswith("sk-") or any(map(str.isdigit, value)) or len(value) >= SHORTEST_WORD)
-    )
 
 
 # Pace of Python's garbage collector while requests are in flight.

@@ -18,7 +18,7 @@ import pytest
 # pytest-forked calls the same function; pytest has no public one.
 from _pytest.runner import runtestprotocol
 
-from pytest_fairness.asking.engine import environment_redactor, rare_collections
+from pytest_fairness.asking.engine import rare_collections
 from pytest_fairness.asking.limits import DEFAULT_TIMING
 from pytest_fairness.asking.requests import total_counts
 from pytest_fairness.backends import require_package
@@ -44,6 +44,7 @@ from pytest_fairness.reports.formatting import printable, wrap
 from pytest_fairness.run import Run, error_result, open_judge
 from pytest_fairness.targets import open_target
 from pytest_fairness.targets.base import has_batches
+from pytest_fairness.targets.secrets import environment_redactor, removed_from_logs
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -69,6 +70,7 @@ def start(config: pytest.Config) -> None:
     if worker is None:
         require_known_names(config)
     settings = settings_from(config)
+    cleanup.enter_context(removed_from_logs(environment_redactor(settings=settings)))
     progress = ProgressLine(config)
     if worker is not None:
         run = Run(settings, **worker["fairness"])
@@ -140,6 +142,7 @@ class FairnessSession(AuditSession):
         super().__init__(config, run, progress)
         self._controller = controller
         self._is_worker = hasattr(config, "workerinput")
+        self._without_secrets = environment_redactor(settings=run.settings)
         self._found_probes = self._handles_sigterm = self._waits_for_batches = False
         self._header: Header | None = None
         self._dry_run_lines: list[str] = []
@@ -344,12 +347,16 @@ class FairnessSession(AuditSession):
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Add the item's records to its report, and show errors of this plugin without a traceback."""
+        """Add the item's records to its report, and show errors of this plugin without a traceback.
+
+        What the item and its target wrote and logged loses its secrets.
+        """
         error = call.excinfo.value if call.excinfo else None
         failure = None if isinstance(error, EXPECTED) else error
         if isinstance(item, FairnessItem) and call.when == "setup" and failure:
             attach_error(item, failure)
         report = yield
+        report.sections = [(title, self._without_secrets(text)) for title, text in report.sections]
         if call.excinfo and isinstance(error, FairnessError | Unfair) and not self.config.getoption("fulltrace", False):
             if not isinstance(item, FairnessItem):
                 report.longrepr = item_results.without_traceback(call.excinfo, item)

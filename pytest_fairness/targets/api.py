@@ -16,6 +16,7 @@ from pytest_fairness.errors import FairnessError, RequestFailed, RetryReason, Ta
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import SAMPLING_PARAMETERS, TOO_LONG, Json, Request, Response, reply_of
 from pytest_fairness.targets.base import BatchResult, versioned
+from pytest_fairness.targets.secrets import is_distinct, secret_remover, secrets_of
 from pytest_fairness.targets.web import (
     API_KEY_ENV,
     BASE_URL,
@@ -25,12 +26,9 @@ from pytest_fairness.targets.web import (
     Reply,
     ServerErrors,
     StatusError,
-    is_distinct,
     is_web_address,
     key_of,
     public_url,
-    secret_remover,
-    secrets_of,
 )
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from pytest_fairness.records import (
 )
 from pytest_fairness.records.requests import JsonPath
 from pytest_fairness.targets.base import versioned
+from pytest_fairness.targets.secrets import is_distinct, secret_remover, secrets_of
 from pytest_fairness.targets.web import (
     BLOCKED,
     Headers,
@@ -34,12 +35,9 @@ from pytest_fairness.targets.web import (
     ServerErrors,
     finish_reason_in,
     is_blocked,
-    is_distinct,
     is_web_address,
     public_address,
     public_url,
-    secret_remover,
-    secrets_of,
 )
 
 if TYPE_CHECKING:

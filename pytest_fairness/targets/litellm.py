@@ -15,6 +15,7 @@ from pytest_fairness.records import Request, Response, is_block, reply_of, with_
 from pytest_fairness.targets import web
 from pytest_fairness.targets.api import OF_STREAMS, in_pull_request, model_of
 from pytest_fairness.targets.base import refuse_stream, versioned
+from pytest_fairness.targets.secrets import is_distinct, secret_remover, secrets_of
 
 SECRET_NAMES = ("KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS")
 """Parts of the names of environment variables whose values are removed from messages and answers."""
@@ -48,9 +49,7 @@ class LiteLLMTarget:
         self.check()
         self._litellm = await asyncio.to_thread(_imported)
         secrets = [value for name, value in os.environ.items() if any(part in name.upper() for part in SECRET_NAMES)]
-        self._redact = web.secret_remover(
-            filter(web.is_distinct, [*secrets, self._key(), *web.secrets_of(self._base_url or "")])
-        )
+        self._redact = secret_remover(filter(is_distinct, [*secrets, self._key(), *secrets_of(self._base_url or "")]))
         provider = web.public_url(self._base_url) if self._base_url else "LiteLLM"
         where = f"the environment variables that LiteLLM documents for {self._model.partition('/')[0]}"
         self._errors = web.ServerErrors(self.name, provider, where, self._redact)

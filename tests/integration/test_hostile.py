@@ -165,3 +165,34 @@ def test_secrets_of_headers_addresses_and_variables_are_nowhere(
         assert [path for path, content in pytester_files.items() if secret.encode() in content] == []
     if "return" in outcome:
         assert any(b"Lamp Shop" in content for content in pytester_files.values())
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "one worker"])
+def test_secrets_in_what_a_target_logs_and_prints_are_nowhere(
+    project: Project, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", WORDY)
+    project.probe(text=PROBE)
+    project.write(
+        "app.py",
+        "import logging, os\n"
+        "def answer(prompt):\n"
+        "    word = os.environ['SHOP_TOKEN']\n"
+        "    logging.warning('asking with %s', {'Authorization': word})\n"
+        "    print('asking with', word)\n"
+        "    try:\n"
+        "        raise OSError(word)\n"
+        "    except OSError:\n"
+        "        logging.exception('denied')\n"
+        "    return 'a lamp'\n",
+    )
+    arguments = ("--junitxml", "junit.xml", "-o", "junit_logging=all", "--log-file", "run.log", "-rA", *workers)
+    result = project.run("--fairness", "-o", "log_cli=true", *arguments, target="python:app:answer")
+    output = result.stdout.str() + result.stderr.str()
+    written = {path.name: content for path, content in files(project) if path.name != "app.py"}
+    assert workers or "OSError: [key]" in output
+    assert b"asking with [key]" in written["junit.xml"]
+    assert b"OSError: [key]" in written["junit.xml"]
+    assert workers or b"{'Authorization': '[key]'}" in written["run.log"]
+    assert WORDY not in output
+    assert [name for name, content in written.items() if WORDY.encode() in content] == []

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.asking.engine import environment_redactor
 from pytest_fairness.errors import RequestFailed
 from pytest_fairness.records import Request, Response
 from pytest_fairness.targets import open_target
-from pytest_fairness.targets.web import is_distinct, secret_remover, secrets_of
+from pytest_fairness.targets.secrets import environment_redactor, is_distinct, secret_remover, secrets_of
 from tests.support.asking import settings_in
 from tests.support.messages_server import MessagesServer
 from tests.support.servers import ChatServer, Reply

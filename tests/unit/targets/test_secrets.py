@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pytest_fairness.asking.engine import environment_redactor
+from pytest_fairness.targets.secrets import environment_redactor
 
 
 @pytest.mark.parametrize(
