@@ -14,12 +14,11 @@ from pytest_fairness.audits import choice_answers, registry
 from pytest_fairness.audits.antecedents import coded_answers
 from pytest_fairness.audits.lists import Lists, relevant_items
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes import coreference, counterfactual, generation, multiple_choice, recommendation, stereotype
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.coreference import CoreferenceProbe, SentenceRows
 from pytest_fairness.probes.counterfactual import CounterfactualProbe, RecordRows
 from pytest_fairness.probes.generation import GenerationProbe, TextRows
-from pytest_fairness.probes.loading import ContentChecks, KindSchema
+from pytest_fairness.probes.loading import KindSchema
 from pytest_fairness.probes.multiple_choice import MultipleChoiceProbe, QuestionRows
 from pytest_fairness.probes.recommendation import ListRows, RecommendationProbe
 from pytest_fairness.probes.recorded_rows import Rows
@@ -104,13 +103,11 @@ class Kind(Generic[ProbeT]):
 
     Attributes:
         rows: rows of the files of answers under `responses:`; `None` if the kind supports no such files.
-        checks: checks of several keys of a probe file together.
         quality: function that scores answers by the right answers in the probe.
     """
 
     model: type[ProbeT]
     rows: type[Rows[ProbeT]] | None = None
-    checks: ContentChecks | None = None
     quality: Callable[[ProbeT, Sequence[Answer]], AnswerQuality | None] | None = None
 
 
@@ -125,32 +122,26 @@ def quality(probe: Probe, answers: Sequence[Answer]) -> AnswerQuality | None:
 
 
 KINDS: dict[str, Kind[Any]] = {
-    "generation": Kind(GenerationProbe, TextRows, generation.content_diagnostics),
+    "generation": Kind(GenerationProbe, TextRows),
     "recommendation": Kind(
         RecommendationProbe,
         ListRows,
-        recommendation.content_diagnostics,
         quality=quality_of_lists,
     ),
-    "coreference": Kind(
-        CoreferenceProbe, SentenceRows, coreference.content_diagnostics, quality=quality_of_resolutions
-    ),
+    "coreference": Kind(CoreferenceProbe, SentenceRows, quality=quality_of_resolutions),
     "counterfactual": Kind(
         CounterfactualProbe,
         RecordRows,
-        counterfactual.content_diagnostics,
         quality=quality_of_decisions,
     ),
-    "stereotype": Kind(StereotypeProbe, CaseRows, stereotype.content_diagnostics),
-    "multiple_choice": Kind(
-        MultipleChoiceProbe, QuestionRows, multiple_choice.content_diagnostics, quality=quality_of_choices
-    ),
+    "stereotype": Kind(StereotypeProbe, CaseRows),
+    "multiple_choice": Kind(MultipleChoiceProbe, QuestionRows, quality=quality_of_choices),
 }
 """Kinds of probes, by the value of the key `kind` in probe files."""
 
 
 def schemas() -> dict[str, KindSchema]:
-    return {name: KindSchema(kind.model, registry.SettingsModels(name), kind.checks) for name, kind in KINDS.items()}
+    return {name: KindSchema(kind.model, registry.SettingsModels(name)) for name, kind in KINDS.items()}
 
 
 def recorded_answers(probe: Probe) -> list[Answer]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from pydantic import (
@@ -26,10 +27,9 @@ from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.languages import Language
 from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import field_types
-from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, raise_diagnostics
+from pytest_fairness.probes.diagnostics import Diagnostic, Part, quoted, raise_diagnostics, suggestion
 from pytest_fairness.probes.field_types import (
     AuditSettings,
-    Content,
     Identifier,
     Line,
     Name,
@@ -250,11 +250,15 @@ class Probe(ProbeModel):
         several_prompts: whether `prompt` may be a list of prompts.
         prompts_key: the key that contains the prompts; empty if it is `prompt`.
         units: what the probe asks about, such as `records`; one or several prompts belong to each of these units.
+        sent_keys: keys that a probe needs to send requests, each with what to write.
+        no_strata: reason why recorded answers of the kind have no strata; empty if they may have strata.
     """
 
     several_prompts: ClassVar[bool] = False
     prompts_key: ClassVar[str] = ""
     units: ClassVar[str]
+    sent_keys: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    no_strata: ClassVar[str] = ""
 
     kind: str = Field(description="Kind of the probe, which determines the other keys.")
     name: Annotated[Name, AfterValidator(_valid_file_name)] = Field(
@@ -490,6 +494,59 @@ class Probe(ProbeModel):
         """Return whether the probe asks all units that its files have, such as all templates of a published file."""
         return False
 
+    @classmethod
+    def faults(cls, data: Part, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+        """Yield diagnostics for keys that contradict each other; the model checks each key alone.
+
+        Args:
+            data: the content of the file.
+            audits: the settings models of the probe's audits, by audit.
+        """
+        yield from cls._shared_faults(data, audits)
+
+    @classmethod
+    def _shared_faults(
+        cls,
+        data: Part,
+        audits: Mapping[str, type[AuditSettings]],
+        columns: Collection[str] = ("text", "trial"),
+        missing: Mapping[str, str] | None = None,
+    ) -> Iterator[Diagnostic]:
+        """Yield the diagnostics that all kinds share.
+
+        Args:
+            columns: names of the columns of files of answers that the probe reads.
+            missing: the inputs that the probe lacks (see `AuditSettings.needs`), each with its remedy.
+        """
+        yield from field_types.unmet_needs(audits, missing or {})
+        recorded, responses = field_types.is_recorded(data), data["responses"]
+        for key, remedy in cls.sent_keys.items():
+            if key not in data and not recorded:
+                yield data.fault(f"`{key}` is missing: write {remedy}")
+        if "variants" in data and recorded:
+            yield data["variants"].key_fault(
+                "a probe with `responses` sends no requests: remove `variants` or `responses`"
+            )
+        for variant in data["variants"].mappings:
+            if cls.prompts_key and "prompt" in variant:
+                yield variant["prompt"].key_fault(
+                    "a variant of this probe can change only `system`, because the prompts are under "
+                    f"`{cls.prompts_key}`: remove `prompt`"
+                )
+            elif isinstance(variant["prompt"].value, list) and not cls.several_prompts:
+                yield variant["prompt"].fault("a probe of this kind has one prompt, not a list: write one text")
+        for column in responses["columns"]:
+            if isinstance(responses["columns"].value, Mapping) and column.name not in columns:
+                near = suggestion(column.name, columns)
+                yield column.key_fault(f"{quoted(column.name)} is not a column that this probe reads{near}")
+        if cls.no_strata and "strata" in responses:
+            yield responses["strata"].key_fault(f"{cls.no_strata}: remove `strata`")
+        taken = {*columns, "category"}
+        for stratum in () if cls.no_strata else responses["strata"].texts:
+            if stratum.text in taken:
+                yield stratum.fault(f"the probe already uses the column {stratum.quoted}: remove it from `strata`")
+            taken.add(stratum.text)
+
     @abstractmethod
     def unit_of(self, labels: Mapping[str, str]) -> str:
         """Return the name of the unit (see `units`) to which a prompt or answer with these labels belongs."""
@@ -506,20 +563,3 @@ def with_fields(probe: ProbeT, **fields: object) -> ProbeT:
     for key in copy.__dict__.keys() - type(probe).model_fields.keys():
         del copy.__dict__[key]
     return copy
-
-
-def variant_diagnostics(model: type[Probe], data: Content) -> Iterator[Diagnostic]:
-    """Yield diagnostics for variants that contradict the kind of the probe or the other keys of the file."""
-    if "variants" in data and field_types.is_recorded(data):
-        message = "a probe with `responses` sends no requests: remove `variants` or `responses`"
-        yield Diagnostic(("variants",), message, at_key=True)
-    for name, variant in field_types.mappings(data.get("variants")):
-        location: Location = ("variants", name, "prompt")
-        if model.prompts_key and "prompt" in variant:
-            message = (
-                "a variant of this probe can change only `system`, because the prompts are under "
-                f"`{model.prompts_key}`: remove `prompt`"
-            )
-            yield Diagnostic(location, message, at_key=True)
-        elif isinstance(variant.get("prompt"), list) and not model.several_prompts:
-            yield Diagnostic(location, "a probe of this kind has one prompt, not a list: write one text")

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -14,8 +14,8 @@ from pydantic_core import PydanticCustomError
 from pytest_fairness.languages import Language
 from pytest_fairness.probes import field_types
 from pytest_fairness.probes.base import AnswerSettings, Probe
-from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, suggestion
-from pytest_fairness.probes.field_types import Content, Line, ProbeModel, Text, block_text, canonical
+from pytest_fairness.probes.diagnostics import Diagnostic, Part, quoted, suggestion
+from pytest_fairness.probes.field_types import Line, ProbeModel, Text, block_text, canonical
 from pytest_fairness.probes.prompts import FollowUps
 from pytest_fairness.probes.shared_keys import AnswerReading, RefusalSettings
 from pytest_fairness.records import Answer, AnswerFormat, Message, Prompt, Reply, Selection, Status, reply_in
@@ -41,7 +41,15 @@ class ConversationMessage(ProbeModel):
 
 
 class ConversationProbe(Probe):
-    """Base model of probes whose prompts can be conversations."""
+    """Base model of probes whose prompts can be conversations.
+
+    Class attributes:
+        prompt_keys: the keys of which one contains the prompts.
+        labels_key: the key whose keys are labels of answers; empty if the file names no labels.
+    """
+
+    prompt_keys: ClassVar[tuple[str, ...]] = ("prompt", "messages")
+    labels_key: ClassVar[str] = ""
 
     messages: tuple[ConversationMessage, ...] | None = Field(
         default=None,
@@ -60,6 +68,45 @@ class ConversationProbe(Probe):
         "number: 1 is the first answer, before `turns`. thoughts measures what the model thinks before its last "
         "answer.",
     )
+
+    @classmethod
+    def _conversation_faults(cls, data: Part, *, texts: bool) -> Iterator[Diagnostic]:
+        """Yield diagnostics for the keys of conversations; `texts` says whether answers are texts, to be joined."""
+        written = [key for key in cls.prompt_keys if key in data]
+        for key in written[1:]:
+            yield data[key].key_fault(f"a probe has either `{written[0]}` or `{key}`: remove one of them")
+        messages, turns, measure = data["messages"].mappings, data["turns"], data["measure"]
+        if messages and messages[-1]["role"].value == "assistant":
+            yield messages[-1]["role"].fault(
+                "the model answers the last message: end with a message of the role `user`"
+            )
+        for key in (*cls.prompt_keys[1:], "turns"):
+            if key in data and field_types.is_recorded(data):
+                yield data[key].key_fault(f"a probe with `responses` sends no requests: remove `{key}` or `responses`")
+        elsewhere = next((key for key in cls.prompt_keys[1:] if key in data), None)
+        for variant in data["variants"].mappings if elsewhere is not None else ():
+            if "prompt" in variant:
+                yield variant["prompt"].key_fault(
+                    f"a variant of this probe can change only `system`, because the prompts are under `{elsewhere}`: "
+                    "remove `prompt`"
+                )
+        if "turns" in data and TURN in data[cls.labels_key]:
+            yield data[cls.labels_key][TURN].key_fault(
+                f"rename {quoted(TURN)} under `{cls.labels_key}`: in a probe with a conversation, answers already have "
+                "a label of this name"
+            )
+        number = 1 + len(list(turns))
+        if measure.value == "thoughts":
+            if not texts or "path" in data["answer"]:
+                yield measure.key_fault(
+                    "only a probe whose answers are texts, without `path`, can measure thoughts: remove `measure`"
+                )
+        elif measure.value is not None and not isinstance(turns.value, list):
+            yield measure.key_fault("only a conversation with `turns` has several answers: remove `measure`")
+        elif isinstance(measure.value, int) and measure.value > number:
+            yield measure.fault(f"there is no turn {measure.value}: the conversation has {number} turns")
+        elif measure.value == "all" and not texts:
+            yield measure.fault("only answers that are texts can be joined: write `measure: last`")
 
     @cached_property
     def follow_ups(self) -> FollowUps:
@@ -107,58 +154,10 @@ class ConversationProbe(Probe):
         return parts
 
 
-def templates(data: Content) -> Iterator[tuple[Location, str]]:
-    """Yield the location and text of each message and turn in a probe file's plain content."""
-    for i, message in field_types.items(data.get("messages")):
-        if isinstance(message, dict) and isinstance(message.get("content"), str):
-            yield ("messages", i, "content"), message["content"]
-    yield from ((("turns", i), text) for i, text in field_types.items(data.get("turns")) if isinstance(text, str))
-
-
-def conversation_diagnostics(
-    data: Content, *, sources: Sequence[str], labels: str, texts: bool
-) -> Iterator[Diagnostic]:
-    written = [key for key in sources if key in data]
-    for key in written[1:]:
-        message = f"a probe has either `{written[0]}` or `{key}`: remove one of them"
-        yield Diagnostic((key,), message, at_key=True)
-    messages = [message for _, message in field_types.items(data.get("messages")) if isinstance(message, dict)]
-    if messages and messages[-1].get("role") == "assistant":
-        message = "the model answers the last message: end with a message of the role `user`"
-        yield Diagnostic(("messages", len(messages) - 1, "role"), message)
-    for key in (*sources[1:], "turns"):
-        if key in data and field_types.is_recorded(data):
-            message = f"a probe with `responses` sends no requests: remove `{key}` or `responses`"
-            yield Diagnostic((key,), message, at_key=True)
-    for name, variant in field_types.mappings(data.get("variants")):
-        elsewhere = next((key for key in sources[1:] if key in data), None)
-        if elsewhere is not None and "prompt" in variant:
-            message = (
-                f"a variant of this probe can change only `system`, because the prompts are under `{elsewhere}`: "
-                f"remove `prompt`"
-            )
-            yield Diagnostic(("variants", name, "prompt"), message, at_key=True)
-    turns, measure = data.get("turns"), data.get("measure")
-    if "turns" in data and TURN in field_types.mapping(data.get(labels)):
-        message = (
-            f"rename {quoted(TURN)} under `{labels}`: in a probe with a conversation, answers already have a label of "
-            f"this name"
-        )
-        yield Diagnostic((labels, TURN), message, at_key=True)
-    if measure is None:
-        return
-    if measure == "thoughts":
-        if not texts or "path" in field_types.mapping(data.get("answer")):
-            message = "only a probe whose answers are texts, without `path`, can measure thoughts: remove `measure`"
-            yield Diagnostic(("measure",), message, at_key=True)
-        return
-    if not isinstance(turns, list):
-        message = "only a conversation with `turns` has several answers: remove `measure`"
-        yield Diagnostic(("measure",), message, at_key=True)
-    elif isinstance(measure, int) and measure > 1 + len(turns):
-        yield Diagnostic(("measure",), f"there is no turn {measure}: the conversation has {1 + len(turns)} turns")
-    elif measure == "all" and not texts:
-        yield Diagnostic(("measure",), "only answers that are texts can be joined: write `measure: last`")
+def templates(data: Part) -> list[Part]:
+    """Return the messages and turns in a probe file's plain content."""
+    parts = [*(message["content"] for message in data["messages"]), *data["turns"]]
+    return [part for part in parts if part.is_text]
 
 
 def turns_of(answers: Sequence[Answer]) -> list[Turns]:
@@ -302,6 +301,22 @@ class StructuredProbe(ConversationProbe):
         "for an application that has its own tools.",
     )
 
+    @staticmethod
+    def _tool_faults(data: Part) -> Iterator[Diagnostic]:
+        tools, measured = data["tools"], data["answer"]["tool"]
+        names = [tool["name"] for tool in tools.mappings]
+        known = [name.text for name in names if name.is_text]
+        yield from field_types.repeats(names, "each tool needs its own name", str)
+        if "tools" in data and field_types.is_recorded(data):
+            yield tools.key_fault("a probe with `responses` sends no requests: remove `tools` or `responses`")
+        elif "tools" in data and measured.value is None:
+            yield tools.key_fault(
+                "no audit measures calls of these tools: name the tool to measure, `answer: {tool: …}`"
+            )
+        elif known and measured.is_text and measured.text not in known:
+            near = suggestion(measured.text, known)
+            yield measured.fault(f"{measured.quoted} is not one of the probe's tools{near}")
+
     @property
     @abstractmethod
     def _structured_answer(self) -> StructuredAnswerSettings:
@@ -339,24 +354,6 @@ class StructuredProbe(ConversationProbe):
         parts |= {"label": answer.label} if answer.label else {}
         parts |= {"measure": "thoughts"} if self.measure == "thoughts" else {}
         return parts | ({"tools": self._tools_as_json} if self.tools else {})
-
-
-def tool_diagnostics(data: Content) -> Iterator[Diagnostic]:
-    tools = [(i, tool) for i, tool in field_types.items(data.get("tools")) if isinstance(tool, dict)]
-    names = [tool["name"] for _, tool in tools if isinstance(tool.get("name"), str)]
-    yield from field_types.repeats(
-        [(("tools", i, "name"), tool.get("name")) for i, tool in tools], "each tool needs its own name", str
-    )
-    measured = field_types.mapping(data.get("answer")).get("tool")
-    if "tools" in data and field_types.is_recorded(data):
-        message = "a probe with `responses` sends no requests: remove `tools` or `responses`"
-        yield Diagnostic(("tools",), message, at_key=True)
-    elif "tools" in data and measured is None:
-        message = "no audit measures calls of these tools: name the tool to measure, `answer: {tool: …}`"
-        yield Diagnostic(("tools",), message, at_key=True)
-    elif names and isinstance(measured, str) and measured not in names:
-        message = f"{quoted(measured)} is not one of the probe's tools{suggestion(measured, names)}"
-        yield Diagnostic(("answer", "tool"), message)
 
 
 # Probes whose answers are free texts.

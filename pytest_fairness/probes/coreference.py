@@ -19,7 +19,7 @@ from pytest_fairness.probes import field_types, prompts, table
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.diagnostics import (
     Diagnostic,
-    Location,
+    Part,
     errors_at,
     quoted,
     raise_diagnostics,
@@ -27,7 +27,6 @@ from pytest_fairness.probes.diagnostics import (
 )
 from pytest_fairness.probes.field_types import (
     AuditSettings,
-    Content,
     Line,
     ProbeFile,
     ProbeModel,
@@ -164,6 +163,10 @@ class CoreferenceProbe(Probe):
     prompts_key: ClassVar[str] = "items"
 
     units = "sentences"
+    sent_keys: ClassVar[Mapping[str, str]] = {
+        "items": "a list of sentences, `{winobias: [pro file, anti file]}`, or `responses:` with recorded answers"
+    }
+    no_strata = "answers are compared only with answers to the same sentence"
 
     kind: Literal["coreference"] = Field(
         description="Kind of the probe: asks which of two persons a pronoun refers to."
@@ -171,6 +174,16 @@ class CoreferenceProbe(Probe):
     items: Items | None = Field(
         default=None, description="The sentences, as a list, or `{winobias: [pro file, anti file]}`."
     )
+
+    @classmethod
+    def faults(cls, data: Part, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+        if isinstance(data["items"].value, Mapping):
+            columns: tuple[str, ...] = ("line", "version", "text", "trial")
+            missing = {"sentences": "ambiguous sentences, a list under `items`"}
+        else:
+            columns = ("item", "first", "pronoun", "text", "trial", "masculine", "feminine")
+            missing = {"winobias": "sentences with a right answer, `items: {winobias: [pro file, anti file]}`"}
+        yield from cls._shared_faults(data, audits, columns, missing)
 
     @field_validator("language_settings")
     @classmethod
@@ -192,15 +205,9 @@ class CoreferenceProbe(Probe):
     @field_validator("items")
     @classmethod
     def _have_different_names(cls, items: Items | None) -> Items | None:
-        seen: set[str] = set()
-        found = []
-        for place, item in enumerate(items if isinstance(items, tuple) else ()):
-            if (name := field_types.folded(item.name)) in seen:
-                location: Location = (place,) if item.id is None else (place, "id")
-                cure = "give this item an `id`" if item.id is None else "write each item once"
-                found.append(Diagnostic(location, f"{quoted(item.name)} is repeated: {cure}"))
-            seen.add(name)
-        raise_diagnostics(found)
+        written = items if isinstance(items, tuple) else ()
+        names = (Part(item.name, (i,) if item.id is None else (i, "id")) for i, item in enumerate(written))
+        raise_diagnostics(field_types.repeats(names, "give this item an `id` of its own"))
         return items
 
     @cached_property
@@ -429,25 +436,6 @@ def _difference(pro: Sentence, anti: Sentence) -> Literal["words", "brackets"] |
     if plain[0] != plain[1]:
         return "words"
     return None if bracketed[0] == bracketed[1] else "brackets"
-
-
-# Checks that the keys of a coreference probe fit together.
-
-COLUMNS = ("item", "first", "pronoun", "text", "trial", "masculine", "feminine")
-"""Column names of an answer file for ambiguous sentences."""
-WINOBIAS_COLUMNS = ("line", "version", "text", "trial")
-"""Column names of an answer file for WinoBias sentences."""
-
-
-def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    winobias = isinstance(data.get("items"), Mapping)
-    ambiguous = {"sentences": "ambiguous sentences, a list under `items`"}
-    answerable = {"winobias": "sentences with a right answer, `items: {winobias: [pro file, anti file]}`"}
-    yield from field_types.unmet_needs(audits, ambiguous if winobias else answerable)
-    cure = "a list of sentences, `{winobias: [pro file, anti file]}`, or `responses:` with recorded answers"
-    yield from field_types.missing_keys(data, {"items": cure})
-    yield from field_types.unknown_columns(data, WINOBIAS_COLUMNS if winobias else COLUMNS)
-    yield from field_types.forbid_strata(data, "answers are compared only with answers to the same sentence")
 
 
 # Rows of a file of recorded answers.

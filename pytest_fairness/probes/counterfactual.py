@@ -9,13 +9,21 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, Literal, Self
+from itertools import islice, product
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.probes import conversations, counterfactual_records, field_types, prompts
+from pytest_fairness.probes import counterfactual_records, field_types, prompts
 from pytest_fairness.probes.base import ASKED
 from pytest_fairness.probes.conversations import StructuredAnswerSettings, StructuredProbe
 from pytest_fairness.probes.counterfactual_records import (
@@ -26,17 +34,28 @@ from pytest_fairness.probes.counterfactual_records import (
     Record,
     WrittenFlip,
     WrittenRecords,
+    columns_of,
+    flip_faults,
+    flips_of,
 )
 from pytest_fairness.probes.diagnostics import (
     Diagnostic,
     Location,
+    Part,
     errors_at,
     nearest,
     quoted,
     raise_diagnostics,
     suggestion,
 )
-from pytest_fairness.probes.field_types import AuditSettings, Content, Line, ProbeModel, Text, block_text, canonical
+from pytest_fairness.probes.field_types import (
+    AuditSettings,
+    Line,
+    ProbeModel,
+    Text,
+    block_text,
+    canonical,
+)
 from pytest_fairness.probes.recorded_rows import TRIAL, Column, Labels, RecordedRow, Rows
 from pytest_fairness.probes.shared_keys import AnswerReading, max_trials
 from pytest_fairness.probes.table import Row
@@ -129,8 +148,7 @@ class RecordAnswerSettings(StructuredAnswerSettings):
     @field_validator("choices")
     @classmethod
     def _are_different(cls, choices: tuple[str, ...]) -> tuple[str, ...]:
-        located = (((place,), choice) for place, choice in enumerate(choices))
-        raise_diagnostics(field_types.repeats(located, "choices must differ in more than letter case"))
+        raise_diagnostics(field_types.repeats(Part(choices), "choices must differ in more than letter case"))
         return choices
 
     @field_validator("positive")
@@ -201,6 +219,11 @@ class CounterfactualProbe(StructuredProbe):
     )
 
     units = "records"
+    sent_keys: ClassVar[Mapping[str, str]] = {
+        "records": "the records: a list of mappings, `{file: …}` or `{openml: …}`"
+    }
+    no_strata = "answers are compared only with answers about the same record"
+    labels_key = "flip"
 
     kind: Literal["counterfactual"] = Field(
         description="Kind of the probe: compares decisions about records that differ only in a flipped attribute."
@@ -230,10 +253,42 @@ class CounterfactualProbe(StructuredProbe):
 
     _rows: list[dict[str, str]] | ProbeError | None = PrivateAttr(default=None)
 
+    @classmethod
+    def faults(cls, data: Part, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+        answer = data["answer"]
+        form = "numbers" if "number" in answer else "texts" if answer["text"].value is True else "choices"
+        other = "" if form == "choices" else f", but the answers of this probe are {form}"
+        choices = f"choices as answers, `answer: {{choices: …}}`{other}"
+        needed = {
+            "choices": choices,
+            "number": f"numbers as answers, `answer: {{number: {{min: …, max: …}}}}`{other}",
+            "texts": f"texts as answers, `answer: {{text: true}}`{other}",
+            "decisions": f"choices or numbers as answers{other}",
+            "truth": choices if other else "the true answer about each record, `truth: {column: …, positive: …}`",
+        }
+        present = {"choices": {"choices", "decisions"}, "numbers": {"number", "decisions"}, "texts": {"texts"}}[form]
+        if "truth" in data and form == "choices":
+            present.add("truth")
+        missing = {name: remedy for name, remedy in needed.items() if name not in present}
+        columns = ["id", *columns_of({part.name: part.value for part in data["flip"]}), "answer", "truth", "trial"]
+        yield from cls._shared_faults(data, audits, columns, missing)
+        yield from cls._conversation_faults(data, texts=form == "texts")
+        yield from cls._tool_faults(data)
+        if not {"prompt", "messages", "responses"} & {*data.names}:
+            yield data.fault(
+                "`prompt` is missing: write the question about each record, `messages`, or `responses:` with recorded "
+                "answers"
+            )
+        if "truth" in data and form != "choices":
+            yield data["truth"].key_fault(
+                f"`truth` needs choices as answers, but the answers of this probe are {form}: remove `truth`"
+            )
+
     @field_validator("flip")
     @classmethod
     def _fit_together(cls, written: dict[str, WrittenFlip]) -> dict[str, WrittenFlip]:
-        return counterfactual_records.check_flips(written)
+        raise_diagnostics(flip_faults(Part(written)))
+        return written
 
     @model_validator(mode="after")
     def _fits_its_records(self) -> Self:
@@ -281,7 +336,7 @@ class CounterfactualProbe(StructuredProbe):
 
     @cached_property
     def flips(self) -> dict[str, Flip]:
-        return counterfactual_records.flips_of(self.flip)
+        return flips_of(self.flip)
 
     @cached_property
     def records(self) -> list[Record]:
@@ -329,46 +384,43 @@ class CounterfactualProbe(StructuredProbe):
             yield from self._empty_messages(texts, records)
             yield from self._flips_without_effect(texts, records)
 
-    def _conversations(self) -> list[Located]:
-        turns: Located = [(("turns", i), text) for i, text in enumerate(self.turns)]
-        messages: Located = [(("messages", i, "content"), one.content) for i, one in enumerate(self.messages or ())]
-        variants = [(("variants", name, "prompt"), wording.prompt) for name, wording in self.variants.items()]
-        prompts: list[tuple[Location, object]] = [(("prompt",), self.prompt), *variants]
-        found = [messages] if messages else [[(place, text)] for place, text in prompts if isinstance(text, str)]
-        return [[(place, block_text(text)) for place, text in (*first, *turns)] for first in found]
+    def _conversations(self) -> list[list[Part]]:
+        """Return the templates of each conversation, with their locations; a single prompt is one template."""
+        turns = [Part(block_text(text), ("turns", i)) for i, text in enumerate(self.turns)]
+        if self.messages:
+            messages = enumerate(self.messages)
+            return [[*(Part(block_text(one.content), ("messages", i, "content")) for i, one in messages), *turns]]
+        written = [Part(self.prompt, ("prompt",))]
+        written += [Part(wording.prompt, ("variants", name, "prompt")) for name, wording in self.variants.items()]
+        return [[Part(block_text(part.text), part.location), *turns] for part in written if part.is_text]
 
-    def _empty_messages(self, texts: Located, records: list[Record]) -> Iterator[Diagnostic]:
-        for location, text in texts:
-            for record in records:
-                if not _prompt_with_fields(text, record.fields).strip():
-                    missing = ", ".join(name for name in prompts.placeholders(text) if name not in record.fields)
-                    message = (
-                        f"this text is empty for record {record.id}, because the record has no {missing}, and each "
-                        "clause with a missing field is left out: add a clause without placeholders"
-                    )
-                    yield Diagnostic(location, message)
-                    return
+    def _empty_messages(self, texts: list[Part], records: list[Record]) -> Iterator[Diagnostic]:
+        for part in texts:
+            empty = (record for record in records if not _prompt_with_fields(part.text, record.fields).strip())
+            for record in islice(empty, 1):
+                missing = ", ".join(name for name in prompts.placeholders(part.text) if name not in record.fields)
+                yield part.fault(
+                    f"this text is empty for record {record.id}, because the record has no {missing}, and each clause "
+                    "with a missing field is left out: add a clause without placeholders"
+                )
 
-    def _flips_without_effect(self, texts: Located, records: list[Record]) -> Iterator[Diagnostic]:
+    def _flips_without_effect(self, texts: list[Part], records: list[Record]) -> Iterator[Diagnostic]:
         def filled(fields: Fields) -> list[str]:
-            return [_prompt_with_fields(text, fields) for _, text in texts]
+            return [_prompt_with_fields(part.text, fields) for part in texts]
 
-        for record in records:
-            for flip in self.flips.values():
-                value = flip.value_of(record.fields)
-                others = flip.others(value) if value is not None else ()
-                own = filled(record.fields)
-                if any(own == filled(flip.apply(record.fields, other)) for other in others):
-                    names = dict.fromkeys(name for _, text in texts for name in prompts.placeholders(text))
-                    missing = [name for name in names if name not in record.fields]
-                    columns = " or ".join(f"{{{part.attribute}}}" for part in flip.columns)
-                    yield Diagnostic(
-                        texts[0][0],
-                        f"flipping {flip.attribute!r} changes nothing in the prompt of record {record.id}: the record "
-                        f"has no {', '.join(missing)}, so the clause with {columns} is left out. Move {columns} to a "
-                        "separate clause",
-                    )
-                    return
+        for record, flip in product(records, self.flips.values()):
+            value, own = flip.value_of(record.fields), filled(record.fields)
+            others = flip.others(value) if value is not None else ()
+            if any(own == filled(flip.apply(record.fields, other)) for other in others):
+                names = dict.fromkeys(name for part in texts for name in prompts.placeholders(part.text))
+                missing = [name for name in names if name not in record.fields]
+                columns = " or ".join(f"{{{part.attribute}}}" for part in flip.columns)
+                yield texts[0].fault(
+                    f"flipping {flip.attribute!r} changes nothing in the prompt of record {record.id}: the record has "
+                    f"no {', '.join(missing)}, so the clause with {columns} is left out. Move {columns} to a separate "
+                    "clause"
+                )
+                return
 
     def unit_of(self, labels: Mapping[str, str]) -> str:
         return labels["record"]
@@ -469,14 +521,11 @@ MAX_SUGGESTED = 20
 Values = Mapping[str, Collection[str]]
 """For each column of the records, its values."""
 
-Located = list[tuple[Location, str]]
-"""Templates of a conversation, each with its location in the probe file; a single prompt is one template."""
-
 
 def record_diagnostics(
     rows: Sequence[Mapping[str, str]],
     *,
-    conversations: Iterable[Located],
+    conversations: Iterable[list[Part]],
     flips: Mapping[str, Flip],
     truth: TruthSettings | None,
 ) -> Iterator[Diagnostic]:
@@ -488,53 +537,43 @@ def record_diagnostics(
     columns = {part.attribute for flip in flips.values() for part in flip.columns}
     checked: set[Location] = set()
     for texts in conversations:
-        yield from _template_diagnostics(texts, checked, values, sorted(columns))
-        checked.update(location for location, _ in texts)
-    for name, part in ((name, part) for name, flip in flips.items() for part in flip.columns):
-        attribute = part.attribute
+        for part in texts:
+            if part.location not in checked:
+                yield from prompts.template_diagnostics(part.text, values, part.location)
+                checked.add(part.location)
+        used = {name for part in texts for name in prompts.intended_placeholders(part.text, values)}
+        which = "this prompt does not use" if len(texts) == 1 else "no message of this conversation uses"
+        for name in sorted(columns & values.keys() - used):
+            yield texts[0].fault(f"{which} {{{name}}}, which is flipped: write {{{name}}} where its values belong")
+    for name, single in ((name, part) for name, flip in flips.items() for part in flip.columns):
+        attribute = single.attribute
         place: Location = ("flip", name) if name == attribute else ("flip", name, attribute)
         if attribute not in values:
-            yield _unknown_column(place, attribute, values, at_key=True)
+            yield _unknown_column(Part(None, place), values)
             continue
-        yield from _unknown_values(place, part.values, attribute, values)
+        yield from _unknown_values(place, single.values, attribute, values)
         if attribute in flips and name != attribute:
             continue  # the dependent columns are checked with the attribute's own flip
         location = ("flip", WITH) if len(columns) == 1 else ("flip", WITH, attribute)
-        yield from (each.below(*location) for each in _dependent_column_diagnostics(part, values))
+        for column, pairs in single.dependents.items():
+            dependent = Part(None, (*location, column))
+            if column not in values:
+                yield _unknown_column(dependent, values)
+                continue
+            for first, second in pairs.items():
+                if first not in values[column] and second not in values[column]:
+                    near = suggestion(first, values[column])
+                    yield dependent.fault(f"no record has the {column} {quoted(first)} or {quoted(second)}{near}")
     if truth is not None and truth.column not in values:
-        yield _unknown_column(("truth", "column"), truth.column, values)
+        near = suggestion(truth.column, values)
+        yield Diagnostic(("truth", "column"), f"no record has the field {quoted(truth.column)}{near}")
     elif truth is not None:
         yield from _unknown_values(("truth", "positive"), [truth.positive], truth.column, values)
 
 
-def _template_diagnostics(
-    texts: Located, checked: Collection[Location], values: Values, columns: Iterable[str]
-) -> Iterator[Diagnostic]:
-    for location, text in texts:
-        if location not in checked:
-            yield from prompts.template_diagnostics(text, values, location)
-    used = {name for _, text in texts for name in prompts.intended_placeholders(text, values)}
-    for name in columns:
-        if name in values and name not in used:
-            which = "this prompt does not use" if len(texts) == 1 else "no message of this conversation uses"
-            message = f"{which} {{{name}}}, which is flipped: write {{{name}}} where its values belong"
-            yield Diagnostic(texts[0][0], message)
-
-
-def _dependent_column_diagnostics(flip: Flip, values: Values) -> Iterator[Diagnostic]:
-    for column, pairs in flip.dependents.items():
-        if column not in values:
-            yield _unknown_column((column,), column, values, at_key=True)
-            continue
-        for first, second in pairs.items():
-            if first not in values[column] and second not in values[column]:
-                cure = suggestion(first, values[column])
-                message = f"no record has the {column} {quoted(first)} or {quoted(second)}{cure}"
-                yield Diagnostic((column,), message)
-
-
-def _unknown_column(location: Location, name: str, values: Values, *, at_key: bool = False) -> Diagnostic:
-    return Diagnostic(location, f"no record has the field {quoted(name)}{suggestion(name, values)}", at_key)
+def _unknown_column(column: Part, values: Values) -> Diagnostic:
+    near = suggestion(column.name, values)
+    return column.key_fault(f"no record has the field {quoted(column.name)}{near}")
 
 
 def _unknown_values(location: Location, wanted: Iterable[str], column: str, values: Values) -> Iterator[Diagnostic]:
@@ -543,48 +582,6 @@ def _unknown_values(location: Location, wanted: Iterable[str], column: str, valu
         if value not in values[column]:
             cure = suggestion(value, known) if len(known) <= MAX_SUGGESTED or nearest(value, known) else ""
             yield Diagnostic(location, f"no record has the {column} {quoted(value)}{cure}")
-
-
-# Checks that the keys of a counterfactual probe fit together.
-
-
-def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    form = _form_of(data)
-    yield from field_types.unmet_needs(audits, _missing_inputs(form, has_truth="truth" in data))
-    needed = {"records": "the records: a list of mappings, `{file: …}` or `{openml: …}`"}
-    if "messages" not in data:
-        needed["prompt"] = "the question about each record, `messages`, or `responses:` with recorded answers"
-    yield from field_types.missing_keys(data, needed)
-    yield from conversations.tool_diagnostics(data)
-    texts = form == "texts"
-    yield from conversations.conversation_diagnostics(data, sources=("prompt", "messages"), labels="flip", texts=texts)
-    if "truth" in data and form != "choices":
-        message = f"`truth` needs choices as answers, but the answers of this probe are {form}: remove `truth`"
-        yield Diagnostic(("truth",), message, at_key=True)
-    attributes = counterfactual_records.columns_of(field_types.mapping(data.get("flip")))
-    yield from field_types.unknown_columns(data, ["id", *attributes, "answer", "truth", "trial"])
-    yield from field_types.forbid_strata(data, "answers are compared only with answers about the same record")
-
-
-def _missing_inputs(form: str, *, has_truth: bool) -> dict[str, str]:
-    other = "" if form == "choices" else f", but the answers of this probe are {form}"
-    choices = f"choices as answers, `answer: {{choices: …}}`{other}"
-    needed = {
-        "choices": choices,
-        "number": f"numbers as answers, `answer: {{number: {{min: …, max: …}}}}`{other}",
-        "texts": f"texts as answers, `answer: {{text: true}}`{other}",
-        "decisions": f"choices or numbers as answers{other}",
-        "truth": choices if other else "the true answer about each record, `truth: {column: …, positive: …}`",
-    }
-    present = {"choices": {"choices", "decisions"}, "numbers": {"number", "decisions"}, "texts": {"texts"}}[form]
-    if has_truth and form == "choices":
-        present.add("truth")
-    return {name: remedy for name, remedy in needed.items() if name not in present}
-
-
-def _form_of(data: Content) -> str:
-    answer = field_types.mapping(data.get("answer"))
-    return "numbers" if "number" in answer else "texts" if answer.get("text") is True else "choices"
 
 
 # Rows of a file of recorded answers.

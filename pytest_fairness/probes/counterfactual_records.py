@@ -17,7 +17,7 @@ from pydantic import Discriminator, Field, Tag
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import field_types, table
-from pytest_fairness.probes.diagnostics import Diagnostic, quoted, raise_diagnostics, suggestion
+from pytest_fairness.probes.diagnostics import Diagnostic, Part, quoted, suggestion
 from pytest_fairness.probes.field_types import Line, ProbeFile, ProbeModel, mapping_or_other
 from pytest_fairness.probes.table import DataFile
 from pytest_fairness.records import Json
@@ -247,7 +247,7 @@ Pairs = dict[Line, Line]
 
 
 # The content of `with` and the values of several attributes are nested deeper than the values of one attribute;
-# `check_flips` requires the right depth.
+# `flip_faults` requires the right depth.
 WrittenFlip = Annotated[
     Annotated[dict[Line, Line | tuple[Line, ...] | dict[Line, Line | Pairs]], Tag("mapping"), Field(min_length=1)]
     | Annotated[tuple[Line, ...], Tag("other"), Field(min_length=2)],
@@ -333,7 +333,7 @@ class Flip:
 
 
 def flips_of(written: Mapping[str, Any]) -> dict[str, Flip]:
-    """Return the flips by attribute; `written` is the value of the key `flip`, which `check_flips` has checked."""
+    """Return the flips by attribute; `written` is the value of the key `flip`, which `flip_faults` has checked."""
     dependents = written.get(WITH, {})
     several = len(columns_of(written)) > 1
 
@@ -366,99 +366,89 @@ def _is_combined(values: Any) -> bool:
     return isinstance(values, Mapping) and any(not isinstance(value, str) for value in values.values())
 
 
-def check_flips(written: dict[str, Any]) -> dict[str, Any]:
-    """Return `written`, the value of a probe's key `flip`, if it is valid.
+def flip_faults(flip: Part) -> Iterator[Diagnostic]:
+    """Yield diagnostics for the value of a probe's key `flip`.
 
     If one attribute is flipped, the key `with` lists its dependent columns. If several attributes are flipped, `with`
     lists the dependent columns of each attribute under the attribute's name.
     """
-    attributes = [name for name in written if name != WITH]
-    found = [each.below(name) for name in attributes for each in _attribute_diagnostics(name, written[name])]
+    attributes = [attribute for attribute in flip if attribute.name != WITH]
+    for attribute in attributes:
+        yield from _attribute_faults(attribute)
     if not attributes:
-        found.append(
-            Diagnostic((), "no attribute is flipped: name an attribute with its values, `sex: {Male: Female}`")
+        yield flip.fault("no attribute is flipped: name an attribute with its values, `sex: {Male: Female}`")
+    if WITH not in flip:
+        return
+    values, dependents = columns_of(flip.value), flip[WITH]
+    if not isinstance(dependents.value, Mapping):
+        yield dependents.fault(
+            "must be a mapping of columns, each with its pairs of values, such as `relationship: {Husband: Wife}`"
         )
-    if WITH in written:
-        found += [each.below(WITH) for each in _dependent_column_diagnostics(written[WITH], columns_of(written))]
-    raise_diagnostics(found)
-    return written
-
-
-def _attribute_diagnostics(name: str, values: Any) -> Iterator[Diagnostic]:
-    if name in LABELS:
-        message = f"{quoted(name)} cannot be an attribute, because answers have a label of this name: rename it"
-        yield Diagnostic((), message, at_key=True)
-    if _is_combined(values) and len(values) == 1 and "+" not in name:
-        yield Diagnostic(tuple(values), "the value after the flip must be text, as in `{Male: Female}`")
-        return
-    if _is_combined(values):
-        if name != "+".join(values):
-            message = (
-                f"rename {quoted(name)} to {quoted('+'.join(values))}: a flip of several attributes is named after "
-                f"them, joined by +"
-            )
-            yield Diagnostic((), message, at_key=True)
-        for attribute, own in values.items():
-            if isinstance(own, str) or _is_combined(own):
-                yield Diagnostic(
-                    (attribute,), "values are missing: write a pair, `{Male: Female}`, or a list, `[A, B, C]`"
+    elif len(values) == 1:
+        yield from _dependent_column_faults(dependents, *values.items())
+    else:
+        for columns in dependents:
+            if columns.name not in values:
+                yield columns.key_fault(
+                    "several attributes are flipped, so `with` must list each column under the attribute on which it "
+                    f"depends, but {quoted(columns.name)} is no flipped attribute{suggestion(columns.name, values)}"
                 )
-            elif len(own) < (1 if isinstance(own, Mapping) else 2):
-                yield Diagnostic((attribute,), "needs at least two values")
+            elif isinstance(columns.value, Mapping):
+                yield from _dependent_column_faults(columns, (columns.name, values[columns.name]))
             else:
-                yield from (each.below(attribute) for each in _attribute_diagnostics(attribute, own))
-        return
-    if not isinstance(values, Mapping):
-        located = (((place,), value) for place, value in enumerate(values))
-        yield from field_types.repeats(located, "write each value once", str)
-        return
-    if len(values) > 1:
-        yield Diagnostic((), "a mapping has only one pair of values; write more values as a list, `[A, B, C]`")
-    for first, second in values.items():
-        if first == second:
-            yield Diagnostic((first,), f"{quoted(first)} is flipped to itself: write two different values")
+                yield columns.fault("must be a mapping of columns, each with its pairs of values")
 
 
-def _dependent_column_diagnostics(dependents: Any, values: Mapping[str, Any]) -> Iterator[Diagnostic]:
-    if not isinstance(dependents, Mapping):
-        message = "must be a mapping of columns, each with its pairs of values, such as `relationship: {Husband: Wife}`"
-        yield Diagnostic((), message)
-        return
-    if len(values) == 1:
-        yield from _column_diagnostics(dependents, *values.items())
-        return
-    for name, columns in dependents.items():
-        if name not in values:
-            message = (
-                "several attributes are flipped, so `with` must list each column under the attribute on which it "
-                f"depends, but {quoted(name)} is no flipped attribute{suggestion(name, values)}"
+def _attribute_faults(attribute: Part) -> Iterator[Diagnostic]:
+    name, values = attribute.name, attribute.value
+    if name in LABELS:
+        yield attribute.key_fault(
+            f"{quoted(name)} cannot be an attribute, because answers have a label of this name: rename it"
+        )
+    if _is_combined(values) and len(values) == 1 and "+" not in name:
+        yield attribute[next(iter(values))].fault("the value after the flip must be text, as in `{Male: Female}`")
+    elif _is_combined(values):
+        if name != "+".join(values):
+            yield attribute.key_fault(
+                f"rename {quoted(name)} to {quoted('+'.join(values))}: a flip of several attributes is named after "
+                "them, joined by +"
             )
-            yield Diagnostic((name,), message, at_key=True)
-        elif isinstance(columns, Mapping):
-            yield from (each.below(name) for each in _column_diagnostics(columns, (name, values[name])))
-        else:
-            yield Diagnostic((name,), "must be a mapping of columns, each with its pairs of values")
+        for part in attribute:
+            if part.is_text or _is_combined(part.value):
+                yield part.fault("values are missing: write a pair, `{Male: Female}`, or a list, `[A, B, C]`")
+            elif len(part.value) < (1 if isinstance(part.value, Mapping) else 2):
+                yield part.fault("needs at least two values")
+            else:
+                yield from _attribute_faults(part)
+    elif not isinstance(values, Mapping):
+        yield from field_types.repeats(attribute, "write each value once", str)
+    else:
+        if len(values) > 1:
+            yield attribute.fault("a mapping has only one pair of values; write more values as a list, `[A, B, C]`")
+        for value in attribute:
+            if value.name == value.text:
+                yield value.fault(f"{value.quoted} is flipped to itself: write two different values")
 
 
-def _column_diagnostics(columns: Mapping[str, Any], flipped: tuple[str, Any]) -> Iterator[Diagnostic]:
+def _dependent_column_faults(columns: Part, flipped: tuple[str, Any]) -> Iterator[Diagnostic]:
     """Yield diagnostics for the dependent columns of one attribute; `flipped` is its name and its values."""
     attribute, values = flipped
     if not isinstance(values, Mapping) and len(values) > 2:
-        message = (
+        yield columns.fault(
             f"`with` is possible only for an attribute with two values, and {quoted(attribute)} has {len(values)}: "
-            f"remove `with`"
+            "remove `with`"
         )
-        yield Diagnostic((), message)
-    for column, pairs in columns.items():
-        if column == attribute:
-            message = f"{quoted(column)} is the flipped attribute itself: name a column that depends on it"
-            yield Diagnostic((column,), message, at_key=True)
+    for column in columns:
+        pairs = column.value
+        if column.name == attribute:
+            yield column.key_fault(
+                f"{quoted(attribute)} is the flipped attribute itself: name a column that depends on it"
+            )
         if not isinstance(pairs, Mapping) or not pairs:
-            yield Diagnostic((column,), "must be a mapping of values, such as `{Husband: Wife}`")
+            yield column.fault("must be a mapping of values, such as `{Husband: Wife}`")
         elif any(not isinstance(value, str) for value in pairs.values()):
-            yield Diagnostic((column,), "values must be text, as in `{Husband: Wife}`")
+            yield column.fault("values must be text, as in `{Husband: Wife}`")
         elif len({*pairs.values()}) < len(pairs):
-            message = (
+            yield column.fault(
                 "two values have the same replacement, so that a flip cannot be reversed: write different replacements"
             )
-            yield Diagnostic((column,), message)

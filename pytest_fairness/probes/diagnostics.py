@@ -6,7 +6,7 @@ import bisect
 import difflib
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -50,6 +50,67 @@ class Diagnostic:
     def below(self, *parent: str | int) -> Diagnostic:
         """Return the diagnostic with the location of an enclosing value, `parent`, prepended to its own location."""
         return replace(self, location=(*parent, *self.location))
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A value of a probe file, or of a row of a data file, with its location.
+
+    Checks of several keys together read parts before pydantic validates them, so that one error does not hide the
+    others: a part that is missing, or has another type than a check expects, is empty.
+    """
+
+    value: Json
+    location: Location = ()
+
+    def __getitem__(self, key: str) -> Part:
+        return Part(self.value.get(key) if isinstance(self.value, Mapping) else None, (*self.location, key))
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(self.value, Mapping) and key in self.value
+
+    def __iter__(self) -> Iterator[Part]:
+        """Yield the values of a mapping or list."""
+        if isinstance(self.value, Mapping):
+            yield from (self[key] for key in self.value)
+        elif isinstance(self.value, list | tuple):
+            yield from (Part(value, (*self.location, place)) for place, value in enumerate(self.value))
+
+    @property
+    def name(self) -> str:
+        return str(self.location[-1])
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.value) if isinstance(self.value, Mapping) else []
+
+    @property
+    def is_text(self) -> bool:
+        return isinstance(self.value, str)
+
+    @property
+    def text(self) -> str:
+        return self.value if isinstance(self.value, str) else ""
+
+    @property
+    def texts(self) -> list[Part]:
+        """The part itself if it is a text, and the texts of a list."""
+        return [part for part in ([self] if self.is_text else self) if part.is_text]
+
+    @property
+    def mappings(self) -> list[Part]:
+        return [part for part in self if isinstance(part.value, Mapping)]
+
+    @property
+    def quoted(self) -> str:
+        return quoted(self.text)
+
+    def fault(self, message: str, piece: str | None = None) -> Diagnostic:
+        return Diagnostic(self.location, message, piece=piece)
+
+    def key_fault(self, message: str) -> Diagnostic:
+        """Return a diagnostic whose position is the key of the value."""
+        return Diagnostic(self.location, message, at_key=True)
 
 
 def raise_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, raise_diagnostics, similar_file, suggestion
+from pytest_fairness.probes.diagnostics import Diagnostic, Part, quoted, raise_diagnostics, similar_file, suggestion
 from pytest_fairness.records import Json
 
 # Field types that the models of probe files share, and the validation context of the file that is being loaded.
@@ -267,30 +267,10 @@ def text_or_other(value: object) -> str:
     return "text" if isinstance(value, str) else "other"
 
 
-# Checks that keys of a probe file fit together; several kinds of probe share these checks.
-#
-# The checks read the plain content of the file before pydantic validates it, so that one error does not hide the
-# others. Any part of the content may have a wrong type, which pydantic reports separately.
-
-Content = Mapping[str, Json]
-"""Plain content of a probe file, or of a mapping in it."""
+# Checks that keys of a probe file fit together; several kinds of probe share these checks. See `Part`.
 
 MAX_PROMPTS = 1_000_000
 """Maximum number of prompts of one probe; a larger number is more likely a typing error than intended."""
-
-
-def mapping(value: Json) -> Content:
-    return value if isinstance(value, Mapping) else {}
-
-
-def mappings(value: Json) -> Iterator[tuple[str, Content]]:
-    """Yield the key and the value of each entry whose value is a mapping; nothing if `value` is no mapping."""
-    yield from ((name, inner) for name, inner in mapping(value).items() if isinstance(inner, Mapping))
-
-
-def items(value: Json) -> Iterator[tuple[int, Any]]:
-    """Yield the index and the value of each element of a list; nothing for a value that is no list."""
-    yield from enumerate(value if isinstance(value, list) else ())
 
 
 def folded(text: str) -> str:
@@ -299,26 +279,17 @@ def folded(text: str) -> str:
     return " ".join(composed.casefold().split())
 
 
-def is_recorded(data: Content) -> bool:
-    return data.get("responses") is not None
+def is_recorded(data: Part) -> bool:
+    return data["responses"].value is not None
 
 
-def missing_keys(data: Content, remedies: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each missing key of `remedies`, unless answers are recorded; a remedy follows "write"."""
-    for key, remedy in remedies.items():
-        if key not in data and not is_recorded(data):
-            yield Diagnostic((), f"`{key}` is missing: write {remedy}")
-
-
-def repeats(
-    named: Iterable[tuple[Location, Json]], rule: str, form: Callable[[str], str] = folded
-) -> Iterator[Diagnostic]:
+def repeats(parts: Iterable[Part], rule: str, form: Callable[[str], str] = folded) -> Iterator[Diagnostic]:
     seen: set[str] = set()
-    for location, name in named:
-        if isinstance(name, str):
-            if form(name) in seen:
-                yield Diagnostic(location, f"{quoted(name)} is repeated: {rule}")
-            seen.add(form(name))
+    for part in parts:
+        if part.is_text:
+            if form(part.text) in seen:
+                yield part.fault(f"{part.quoted} is repeated: {rule}")
+            seen.add(form(part.text))
 
 
 def unmet_needs(
@@ -329,34 +300,10 @@ def unmet_needs(
             yield Diagnostic(("audits", name), f"`{name}` needs {missing[settings.needs]}", at_key=True)
 
 
-def unknown_columns(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
-    for name in mapping(mapping(data.get("responses")).get("columns")):
-        if name not in names:
-            message = f"{quoted(name)} is not a column that this probe reads{suggestion(name, names)}"
-            yield Diagnostic(("responses", "columns", name), message, at_key=True)
-
-
-def forbid_strata(data: Content, reason: str) -> Iterator[Diagnostic]:
-    """Yield a diagnostic if `responses.strata` is set; `reason` says why this kind of probe has no strata."""
-    if "strata" in mapping(data.get("responses")):
-        yield Diagnostic(("responses", "strata"), f"{reason}: remove `strata`", at_key=True)
-
-
-def invalid_strata(data: Content, names: Collection[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each column in `responses.strata` that is repeated, or in `names`."""
-    taken = {*names}
-    for place, stratum in items(mapping(data.get("responses")).get("strata")):
-        if isinstance(stratum, str):
-            if stratum in taken:
-                message = f"the probe already uses the column {quoted(stratum)}: remove it from `strata`"
-                yield Diagnostic(("responses", "strata", place), message)
-            taken.add(stratum)
-
-
-def most_trials(data: Content, default: int) -> int:
+def most_trials(data: Part, default: int) -> int:
     """Return the (largest) number of trials under a file's key `trials`; 0 if its value is invalid."""
-    trials = data.get("trials", default)
-    most = trials.get("max") if isinstance(trials, Mapping) else trials
+    trials = data["trials"]
+    most = trials["max"].value if "max" in trials else trials.value if "trials" in data else default
     return most if isinstance(most, int) and most <= MAX_TRIALS else 0
 
 
@@ -369,11 +316,10 @@ def capped_product(sizes: Iterable[int]) -> int:
     return product
 
 
-def too_many_prompts(data: Content, count: int, factors: str, key: str) -> Iterator[Diagnostic]:
+def too_many_prompts(data: Part, count: int, factors: str, key: str) -> Iterator[Diagnostic]:
     """Yield a diagnostic at a key if the probe would send more than a million prompts."""
     if count > MAX_PROMPTS and not is_recorded(data):
-        message = f"the {factors} make more than {MAX_PROMPTS:,} prompts: reduce one of them"
-        yield Diagnostic((key,), message, at_key=True)
+        yield data[key].key_fault(f"the {factors} make more than {MAX_PROMPTS:,} prompts: reduce one of them")
 
 
 def canonical(value: Json) -> str:

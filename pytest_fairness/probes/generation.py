@@ -12,8 +12,8 @@ from pydantic import ConfigDict, Field, field_serializer, model_validator
 from pytest_fairness.probes import conversations, field_types, identity_terms, prompts
 from pytest_fairness.probes.base import with_fields
 from pytest_fairness.probes.conversations import FreeTextProbe, StructuredAnswerSettings, StructuredProbe
-from pytest_fairness.probes.diagnostics import Diagnostic, Location, errors_at, quoted, raise_diagnostics, suggestion
-from pytest_fairness.probes.field_types import AuditSettings, Content, Identifier, Texts, block_text, canonical, texts
+from pytest_fairness.probes.diagnostics import Diagnostic, Part, errors_at, quoted, raise_diagnostics, suggestion
+from pytest_fairness.probes.field_types import AuditSettings, Identifier, Texts, block_text, canonical, texts
 from pytest_fairness.probes.identity_terms import (
     PLACEBO,
     Anonymize,
@@ -42,6 +42,18 @@ class TextAnswerSettings(StructuredAnswerSettings):
     )
 
 
+OTHER_COLUMNS = ("text", "trial", "prompt")
+"""Column names of an answer file, in addition to the axes."""
+NOT_WITH_SWAP = {
+    "axes": "`swap` gives the probe its axis",
+    "intersections": "a probe with `swap` has one axis",
+    "messages": "terms are swapped only in `prompt` and in the prompts of a file",
+    "turns": "terms are swapped only in `prompt` and in the prompts of a file",
+    "responses": "recorded answers need `axes`, because a column of the file names the group of each answer",
+}
+"""Keys that a probe with `swap` cannot have, each with the reason."""
+
+
 class GenerationProbe(StructuredProbe, FreeTextProbe):
     """Probe of texts about groups; each prompt gets `trials` answers for every combination of the axes' values."""
 
@@ -56,6 +68,8 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
     several_prompts: ClassVar[bool] = True
 
     units = "prompts"
+    prompt_keys = ("prompt", "prompts", "messages")
+    labels_key = "axes"
 
     kind: Literal["generation"] = Field(
         description="Kind of the probe: compares texts that the model writes about different groups."
@@ -101,6 +115,39 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         "values. false removes nothing; {names: true} removes first names as well.",
     )
 
+    @classmethod
+    def faults(cls, data: Part, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+        answer = data["answer"]
+        texts = answer["format"].value in (None, "text") and "tool" not in answer
+        yield from cls._shared_faults(data, audits, [*data["axes"].names, *OTHER_COLUMNS])
+        yield from cls._conversation_faults(data, texts=texts)
+        yield from cls._tool_faults(data)
+        if not any(key in data for key in (*cls.prompt_keys, "responses")):
+            yield data.fault(
+                "`prompt` is missing: write the question, `prompts` with a file, `messages`, or `responses:` with "
+                "recorded answers"
+            )
+        if "tool" in answer and "path" not in answer:
+            yield answer["tool"].key_fault(
+                "a tool call is not a text: add the `path` of one of its arguments, such as `path: $.message`"
+            )
+        if "swap" in data:
+            yield from _swap_faults(data, audits)
+            return
+        axes = data["axes"]
+        if "axes" not in data:
+            cure = "the attributes by which groups differ, or `swap: gender` for prompts without placeholders"
+            yield data.fault(f"`axes` is missing: write {cure}")
+        if not axes.names:
+            return
+        yield from _axis_faults(axes, audits)
+        yield from _intersection_faults(data["intersections"], axes.names)
+        yield from _prompt_faults(data, axes.names)
+        sizes = [len(axis["marked"].value) + 1 for axis in axes if isinstance(axis["marked"].value, list)]
+        prompts = len(data["prompt"].value) if isinstance(data["prompt"].value, list) else 1
+        count = field_types.capped_product(sizes) * field_types.most_trials(data, 15) * prompts
+        yield from field_types.too_many_prompts(data, count, "values, prompts and trials", "axes")
+
     @field_serializer("swap")
     def _terms_of_lists(self, _: object) -> Json:
         """Serialize a swap as its terms, because stored measurements depend on the removed terms."""
@@ -134,7 +181,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
                 identity_terms.swap_diagnostics(self.swapped, trials, in_file=self.prompts_file is not None)
             )
         count = trials * len(list(self.cells()))
-        raise_diagnostics(field_types.too_many_prompts({}, count, "prompts, values and trials", "prompts"))
+        raise_diagnostics(field_types.too_many_prompts(Part({}), count, "prompts, values and trials", "prompts"))
         return self
 
     @cached_property
@@ -273,171 +320,92 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
 
 # Checks that the keys of a generation probe fit together.
 
-OTHER_COLUMNS = ("text", "trial", "prompt")
-"""Column names of an answer file, in addition to the axes."""
-NOT_WITH_SWAP = {
-    "axes": "`swap` gives the probe its axis",
-    "intersections": "a probe with `swap` has one axis",
-    "messages": "terms are swapped only in `prompt` and in the prompts of a file",
-    "turns": "terms are swapped only in `prompt` and in the prompts of a file",
-    "responses": "recorded answers need `axes`, because a column of the file names the group of each answer",
-}
-"""Keys that a probe with `swap` cannot have, each with the reason."""
 
-
-def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    if data.keys().isdisjoint(("messages", "prompts")):
-        cure = "the question, `prompts` with a file, `messages`, or `responses:` with recorded answers"
-        yield from field_types.missing_keys(data, {"prompt": cure})
-    yield from conversations.tool_diagnostics(data)
-    answer = field_types.mapping(data.get("answer"))
-    if "tool" in answer and "path" not in answer:
-        message = "a tool call is not a text: add the `path` of one of its arguments, such as `path: $.message`"
-        yield Diagnostic(("answer", "tool"), message, at_key=True)
-    joined = answer.get("format", "text") == "text" and "tool" not in answer
-    yield from conversations.conversation_diagnostics(
-        data, sources=("prompt", "prompts", "messages"), labels="axes", texts=joined
-    )
-    if "swap" in data:
-        yield from _swap_diagnostics(data, audits)
-        return
-    if "axes" not in data:
-        cure = "the attributes by which groups differ, or `swap: gender` for prompts without placeholders"
-        yield Diagnostic((), f"`axes` is missing: write {cure}")
-    axes = field_types.mapping(data.get("axes"))
-    if not axes:
-        return
-    yield from _name_diagnostics(axes, audits, "axes")
-    yield from _value_diagnostics(axes, "axes")
-    yield from _intersection_diagnostics(data.get("intersections"), list(axes))
-    yield from _prompt_diagnostics(data, list(axes))
-    yield from field_types.unknown_columns(data, [*axes, *OTHER_COLUMNS])
-    # A column `prompt` of the file can be a stratum, unless `columns` already maps the name `prompt` to a column.
-    columns = field_types.mapping(field_types.mapping(data.get("responses")).get("columns"))
-    yield from field_types.invalid_strata(data, {*axes, "text", "trial", *columns})
-    sizes = [len(axis["marked"]) + 1 for _, axis in field_types.mappings(axes) if isinstance(axis.get("marked"), list)]
-    prompt = data.get("prompt")
-    prompts = len(prompt) if isinstance(prompt, list) else 1
-    count = field_types.capped_product(sizes) * field_types.most_trials(data, 15) * prompts
-    yield from field_types.too_many_prompts(data, count, "values, prompts and trials", "axes")
-
-
-def _name_diagnostics(axes: Content, audits: Mapping[str, type[AuditSettings]], key: str) -> Iterator[Diagnostic]:
-    for name in axes:
-        reasons = ["answers have a label of this name"] if name in OTHER_COLUMNS else []
+def _axis_faults(axes: Part, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+    """Yield diagnostics for the names and values of axes, or of a swap."""
+    for axis in axes if axes.names else [axes[axes.text]]:
+        reasons = ["answers have a label of this name"] if axis.name in OTHER_COLUMNS else []
         reasons += [
             f"items of the audit {audit} have this label"
             for audit, settings in audits.items()
-            if name in settings.item_labels
+            if axis.name in settings.item_labels
         ]
         for reason in reasons:
-            message = f"an axis cannot be called {quoted(name)}, because {reason}: rename the axis"
-            yield Diagnostic((key, name), message, at_key=True)
-
-
-def _value_diagnostics(axes: Content, key: str) -> Iterator[Diagnostic]:
-    for name, axis in field_types.mappings(axes):
-        unmarked = axis.get("unmarked")
-        marked = [((key, name, "marked", i), value) for i, value in field_types.items(axis.get("marked"))]
-        others = []
-        for location, value in marked:
-            if (
-                isinstance(value, str)
-                and isinstance(unmarked, str)
-                and field_types.folded(value) == field_types.folded(unmarked)
-            ):
-                message = f"{quoted(value)} is already the unmarked value: remove it from `marked`"
-                yield Diagnostic(location, message)
-            else:
-                others.append((location, value))
+            yield axis.key_fault(f"an axis cannot be called {quoted(axis.name)}, because {reason}: rename the axis")
+        unmarked = field_types.folded(axis["unmarked"].text)
+        known = [value for value in axis["marked"] if field_types.folded(value.text) == unmarked and value.text]
+        for value in known:
+            yield value.fault(f"{value.quoted} is already the unmarked value: remove it from `marked`")
+        others = (value for value in axis["marked"] if value not in known)
         yield from field_types.repeats(others, "write each value of an axis once")
 
 
-def _swap_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+def _swap_faults(data: Part, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
     for key, reason in NOT_WITH_SWAP.items():
         if key in data:
-            yield Diagnostic((key,), f"{reason}: remove `{key}` or `swap`", at_key=True)
-    for name, variant in field_types.mappings(data.get("variants")):
+            yield data[key].key_fault(f"{reason}: remove `{key}` or `swap`")
+    for variant in data["variants"].mappings:
         if "prompt" in variant:
-            message = "with `swap`, a variant can change only `system`: remove `prompt`"
-            yield Diagnostic(("variants", name, "prompt"), message, at_key=True)
+            yield variant["prompt"].key_fault("with `swap`, a variant can change only `system`: remove `prompt`")
     swap = data["swap"]
-    axes = {swap: None} if isinstance(swap, str) else field_types.mapping(swap)
-    yield from _name_diagnostics(axes, audits, "swap")
-    yield from _value_diagnostics(axes, "swap")
-    for name, settings in field_types.mappings(axes):
-        groups: list[tuple[Location, Json]] = [(("unmarked",), settings.get("unmarked"))]
-        groups += [(("marked", place), group) for place, group in field_types.items(settings.get("marked"))]
-        for place, group in groups:
-            if group == PLACEBO:
-                message = f"{quoted(PLACEBO)} is the name of the placebo swap: rename the group"
-                yield Diagnostic(("swap", name, *place), message)
-    for location, text in _texts_at(("prompt",), data.get("prompt")):
-        for name in axes:
-            if (piece := f"{{{name}}}") in text:
-                message = (
+    yield from _axis_faults(swap, audits)
+    for settings in swap:
+        for group in (settings["unmarked"], *settings["marked"]):
+            if group.text == PLACEBO:
+                yield group.fault(f"{quoted(PLACEBO)} is the name of the placebo swap: rename the group")
+    for prompt in data["prompt"].texts:
+        for name in [swap.text] if swap.is_text else swap.names:
+            if (piece := f"{{{name}}}") in prompt.text:
+                yield prompt.fault(
                     f"with `swap`, prompts have no placeholders: write a term of one group in place of {piece}, or "
-                    "write `axes` in place of `swap`"
+                    "write `axes` in place of `swap`",
+                    piece,
                 )
-                yield Diagnostic(location, message, piece=piece)
 
 
-def _intersection_diagnostics(intersections: Json, axes: list[str]) -> Iterator[Diagnostic]:
+def _intersection_faults(intersections: Part, axes: list[str]) -> Iterator[Diagnostic]:
     seen: set[frozenset[str]] = set()
-    for i, crossed in field_types.items(intersections):
-        if not isinstance(crossed, list) or not all(isinstance(name, str) for name in crossed):
+    for crossed in intersections:
+        if not isinstance(crossed.value, list) or not all(name.is_text for name in crossed):
             continue
-        location: Location = ("intersections", i)
-        for j, name in enumerate(crossed):
-            if name not in axes:
-                message = f"{quoted(name)} is not an axis of this probe{suggestion(name, axes)}"
-                yield Diagnostic((*location, j), message)
-            elif name in crossed[:j]:
-                message = f"{quoted(name)} is repeated: write each axis of an intersection once"
-                yield Diagnostic((*location, j), message)
-        names = frozenset(crossed)
-        if len(crossed) < 2:
-            message = "an intersection needs at least two axes: add an axis, or remove the intersection"
-            yield Diagnostic(location, message)
+        for name in crossed:
+            if name.text not in axes:
+                yield name.fault(f"{name.quoted} is not an axis of this probe{suggestion(name.text, axes)}")
+        known = (name for name in crossed if name.text in axes)
+        yield from field_types.repeats(known, "write each axis of an intersection once", str)
+        names = frozenset(crossed.value)
+        if len(crossed.value) < 2:
+            yield crossed.fault("an intersection needs at least two axes: add an axis, or remove the intersection")
         elif names in seen:
-            yield Diagnostic(location, "this intersection is repeated: remove it")
+            yield crossed.fault("this intersection is repeated: remove it")
         if len(names) > 1:
             seen.add(names)
 
 
-def _prompt_diagnostics(data: Content, axes: list[str]) -> Iterator[Diagnostic]:
-    prompts = list(_texts_at(("prompt",), data.get("prompt")))
-    around = list(conversations.templates(data))
-    for location, text in around:
-        yield from template_diagnostics(text, axes, location)
-    # An axis that another message names need not be in the prompt.
-    axes_elsewhere = {axis for _, text in around for axis in intended_placeholders(text, axes)}
-    # The prompts of a file are checked when they are read.
-    written = [] if field_types.is_recorded(data) or "prompts" in data else [*prompts, *around]
-    unused = {*axes}.difference(*(intended_placeholders(text, axes) for _, text in written)) if written else set()
-    for axis in axes:
-        if axis in unused:
-            message = f"the axis {quoted(axis)} is used in no prompt: write {{{axis}}} where its values belong"
-            yield Diagnostic(("axes", axis), message, at_key=True)
-    of_variants = [
-        text
-        for name, variant in field_types.mappings(data.get("variants"))
-        for text in _texts_at(("variants", name, "prompt"), variant.get("prompt"))
-    ]
-    for location, text in [*prompts, *of_variants]:
-        yield from template_diagnostics(text, axes, location)
-        used = intended_placeholders(text, axes)
-        for axis in () if field_types.is_recorded(data) else axes:
-            if axis not in used | axes_elsewhere and not (axis in unused and location[0] == "prompt"):
+def _prompt_faults(data: Part, axes: list[str]) -> Iterator[Diagnostic]:
+    own, around = data["prompt"].texts, conversations.templates(data)
+    of_variants = [text for variant in data["variants"].mappings for text in variant["prompt"].texts]
+    for part in (*own, *around, *of_variants):
+        yield from template_diagnostics(part.text, axes, part.location)
+    if field_types.is_recorded(data):
+        return
+    # An axis that another message names need not be in the prompt. The prompts of a file are checked when it is read.
+    elsewhere = {axis for part in around for axis in intended_placeholders(part.text, axes)}
+    written = [] if "prompts" in data else [*own, *around]
+    unused = {*axes}.difference(*(intended_placeholders(part.text, axes) for part in written)) if written else set()
+    for axis in data["axes"]:
+        if axis.name in unused:
+            yield axis.key_fault(
+                f"the axis {quoted(axis.name)} is used in no prompt: write {{{axis.name}}} where its values belong"
+            )
+    for part in (*own, *of_variants):
+        used = intended_placeholders(part.text, axes) | elsewhere | (unused if part.location[0] == "prompt" else set())
+        for name in axes:
+            if name not in used:
                 # The groups of the axis would get the same prompt, and would not differ for any model.
-                message = f"this prompt does not use the axis {quoted(axis)}: write {{{axis}}} where its values belong"
-                yield Diagnostic(location, message)
-
-
-def _texts_at(location: Location, value: Json) -> Iterator[tuple[Location, str]]:
-    if isinstance(value, str):
-        yield location, value
-    yield from (((*location, i), text) for i, text in field_types.items(value) if isinstance(text, str))
+                yield part.fault(
+                    f"this prompt does not use the axis {quoted(name)}: write {{{name}}} where its values belong"
+                )
 
 
 # Rows of a file of recorded answers.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -15,7 +15,7 @@ from pydantic_core import ErrorDetails
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import diagnostics, yaml_reader
-from pytest_fairness.probes.base import Probe, variant_diagnostics
+from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.diagnostics import (
     DIAGNOSTIC,
     Diagnostic,
@@ -23,36 +23,25 @@ from pytest_fairness.probes.diagnostics import (
     Lines,
     Location,
     Node,
+    Part,
     dotted,
     nearest,
     not_text,
     quoted,
     suggestion,
 )
-from pytest_fairness.probes.field_types import PATTERNS, AuditSettings, Content, ProbeSource, display_path, name_problem
+from pytest_fairness.probes.field_types import PATTERNS, AuditSettings, ProbeSource, display_path, name_problem
 from pytest_fairness.probes.yaml_reader import DocumentError
 from pytest_fairness.records import Json
 
 # Loader of probe files: returns a probe, or raises one error that lists all errors of the file.
 
-ContentChecks = Callable[[Content, Mapping[str, type[AuditSettings]]], Iterable[Diagnostic]]
-"""Function that returns diagnostics for keys that contradict each other; the pydantic models check each key alone.
-
-Its arguments are the file's plain content, and the settings models of the probe's audits by audit name. Any part of the
-content may have a wrong type, which pydantic reports separately.
-"""
-
 
 class KindSchema(NamedTuple):
-    """Models and checks of a kind of probe, for the loader.
-
-    Attributes:
-        checks: checks of the file's content; `None` if the kind has no checks of several keys together.
-    """
+    """Models of a kind of probe and of its audits, for the loader."""
 
     model: type[Probe]
     audits: Mapping[str, type[AuditSettings]]
-    checks: ContentChecks | None = None
 
 
 Kinds = Mapping[str, KindSchema]
@@ -116,9 +105,7 @@ def _validated(document: Document, kinds: Kinds, file: ProbeSource) -> tuple[lis
     written = data.get("audits")
     audits = kinds[kind].audits
     known = {name: audits[name] for name in audits if isinstance(written, Mapping) and name in written}
-    diagnostics += variant_diagnostics(model, data)
-    if (check := kinds[kind].checks) is not None:
-        diagnostics += check(data, known)
+    diagnostics += model.faults(Part(data), known)
     probe = None
     if "name" not in data:
         data["name"] = file.path.stem
@@ -198,7 +185,7 @@ def json_schema(kinds: Kinds) -> dict[str, Json]:
     """Return the JSON Schema (draft-07); the value of `kind` selects the other keys."""
     definitions: dict[str, Json] = {}
     branches = []
-    for kind, (model, audits, _) in kinds.items():
+    for kind, (model, audits) in kinds.items():
         schema = model.model_json_schema(by_alias=True, mode="validation")
         definitions |= schema.pop("$defs", {})
         schema["properties"]["audits"] |= _audits(kind, audits, definitions)

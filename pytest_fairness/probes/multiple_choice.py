@@ -21,7 +21,6 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_serializer,
-    field_validator,
     model_validator,
 )
 
@@ -30,7 +29,7 @@ from pytest_fairness.probes import conversations, field_types, prompts, table
 from pytest_fairness.probes.conversations import ConversationProbe
 from pytest_fairness.probes.diagnostics import (
     Diagnostic,
-    Location,
+    Part,
     errors_at,
     quoted,
     raise_diagnostics,
@@ -42,7 +41,6 @@ from pytest_fairness.probes.field_types import (
     PATTERNS,
     AuditSettings,
     CaseName,
-    Content,
     Line,
     ProbeFiles,
     ProbeModel,
@@ -63,6 +61,10 @@ PROMPT = """\
 {options}
 
 Answer with the letter only."""
+
+
+PLACEHOLDERS = {"context": "the story", "question": "the question", "options": "the options, each with its letter"}
+"""Placeholders of a prompt, each with a phrase for the text that it stands for."""
 
 
 # Questions of a multiple-choice probe, written in the probe or in files in its folder, and samples of them.
@@ -288,6 +290,7 @@ class MultipleChoiceProbe(ConversationProbe):
     """Probe of questions about two people; each question has three options, by default in a random order."""
 
     units = "questions"
+    no_strata = "answers are compared only with answers to the same question"
 
     kind: Literal["multiple_choice"] = Field(
         description="Kind of the probe: asks multiple-choice questions about two people, as in BBQ."
@@ -309,20 +312,26 @@ class MultipleChoiceProbe(ConversationProbe):
         description="Seed of the random order of the options in each question; false keeps the written order.",
     )
 
-    @field_validator("items")
     @classmethod
-    def _have_different_names(cls, items: Items) -> Items:
-        sets = () if isinstance(items, QuestionsFile) else items
-        names = [((i, "name"), question_set.name) for i, question_set in enumerate(sets)]
-        raise_diagnostics(field_types.repeats(names, "each set needs its own name"))
-        return items
-
-    @field_validator("letters")
-    @classmethod
-    def _are_different(cls, letters: tuple[str, ...]) -> tuple[str, ...]:
-        located = [((i,), letter) for i, letter in enumerate(letters)]
-        raise_diagnostics(field_types.repeats(located, "write three different letters"))
-        return letters
+    def faults(cls, data: Part, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+        yield from cls._shared_faults(data, audits, ("question", "category", "example_id", "text", "trial"))
+        yield from cls._conversation_faults(data, texts=False)
+        yield from field_types.repeats((item["name"] for item in data["items"]), "each set needs its own name")
+        yield from field_types.repeats(data["letters"], "write three different letters")
+        around = conversations.templates(data)
+        elsewhere = {name for part in around for name in prompts.intended_placeholders(part.text, PLACEHOLDERS)}
+        if "messages" in data and (unused := [f"{{{name}}}" for name in PLACEHOLDERS if name not in elsewhere]):
+            names = " and ".join(unused)
+            yield data["messages"].key_fault(f"no message of this conversation uses {names}: add {names} to a message")
+        prompt_of_variants = (variant["prompt"] for variant in data["variants"].mappings)
+        own = [part for part in (data["prompt"], *prompt_of_variants) if part.is_text]
+        for part in (*around, *own):
+            yield from prompts.template_diagnostics(part.text, PLACEHOLDERS, part.location)
+        for part in own:
+            used = prompts.intended_placeholders(part.text, PLACEHOLDERS) | elsewhere
+            for name, content in PLACEHOLDERS.items():
+                if name not in used:
+                    yield part.fault(f"this prompt does not use {{{name}}}: write it where {content} belongs")
 
     @cached_property
     def questions(self) -> dict[str, Question]:
@@ -602,49 +611,6 @@ def _groups(written: Json) -> list[str] | None:
     if not (isinstance(groups, list) and all(isinstance(group, str) for group in groups)):
         return None
     return groups
-
-
-# Checks that the keys of a multiple-choice probe fit together.
-
-PLACEHOLDERS = {"context": "the story", "question": "the question", "options": "the options, each with its letter"}
-"""Placeholders of a prompt, each with a phrase for the text that it stands for."""
-COLUMNS = ("question", "category", "example_id", "text", "trial")
-"""Column names of an answer file."""
-
-
-def content_diagnostics(data: Content, _audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    yield from conversations.conversation_diagnostics(data, sources=("prompt", "messages"), labels="", texts=False)
-    around = list(conversations.templates(data))
-    for location, text in around:
-        yield from prompts.template_diagnostics(text, PLACEHOLDERS, location)
-    elsewhere = {name for _, text in around for name in prompts.intended_placeholders(text, PLACEHOLDERS)}
-    if "messages" in data and (unused := PLACEHOLDERS.keys() - elsewhere):
-        names = " and ".join(f"{{{name}}}" for name in PLACEHOLDERS if name in unused)
-        yield Diagnostic(
-            ("messages",), f"no message of this conversation uses {names}: add {names} to a message", at_key=True
-        )
-    variants = [
-        (("variants", name, "prompt"), variant.get("prompt"))
-        for name, variant in field_types.mappings(data.get("variants"))
-    ]
-    written: list[tuple[Location, object]] = [(("prompt",), data.get("prompt")), *variants]
-    for location, prompt in written:
-        if isinstance(prompt, str):
-            yield from _prompt_diagnostics(prompt, location, elsewhere)
-    yield from field_types.unknown_columns(data, COLUMNS)
-    yield from field_types.forbid_strata(data, "answers are compared only with answers to the same question")
-
-
-def _prompt_diagnostics(prompt: str, location: Location, elsewhere: set[str]) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each invalid placeholder, and for each placeholder that the probe does not use.
-
-    `elsewhere` holds the placeholders that are used in the messages and turns of the probe's conversation.
-    """
-    yield from prompts.template_diagnostics(prompt, PLACEHOLDERS, location)
-    used = prompts.intended_placeholders(prompt, PLACEHOLDERS)
-    for name, content in PLACEHOLDERS.items():
-        if name not in used | elsewhere:
-            yield Diagnostic(location, f"this prompt does not use {{{name}}}: write it where {content} belongs")
 
 
 # Rows of a file of recorded answers.

@@ -41,7 +41,7 @@ def intended_placeholders(template: str, names: Collection[str]) -> set[str]:
 
 
 def template_diagnostics(template: str, names: Collection[str], location: Location = ()) -> Iterator[Diagnostic]:
-    """Yield a diagnostic for each single brace, invalid placeholder and unknown name in the template at `location`."""
+    """Yield a diagnostic for each single brace, invalid placeholder and unknown name in a template."""
     seen: set[str] = set()
     for match in _TOKEN.finditer(template):
         piece, name = match[0], match[1]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
 from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes import field_types, prompts, shared_keys
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.probes.diagnostics import Diagnostic, Location, quoted, raise_file_errors, suggestion
-from pytest_fairness.probes.field_types import AuditSettings, Content, Identifier, Text, block_text, canonical
+from pytest_fairness.probes.diagnostics import Diagnostic, Part, quoted, raise_file_errors, suggestion
+from pytest_fairness.probes.field_types import AuditSettings, Identifier, Text, block_text, canonical
 from pytest_fairness.probes.prompts import FollowUps
 from pytest_fairness.probes.recommendation_prompts import (
     Entities,
@@ -65,6 +65,12 @@ class RecommendationProbe(Probe):
     )
 
     units = "entities"
+    sent_keys: ClassVar[Mapping[str, str]] = {
+        "prompt": "the request with {value} for the person's attribute, or `responses:` with recorded lists",
+        "neutral": "the same request without {value}, for comparison",
+        "entities": "the subjects of the recommendations, as a list or `{file: …}`",
+    }
+    no_strata = "lists are compared only with lists about the same entity"
 
     kind: Literal["recommendation"] = Field(
         description="Kind of the probe: compares ranked lists that are recommended to people with different attribute "
@@ -136,6 +142,23 @@ class RecommendationProbe(Probe):
         description="Minimum similarity (above 0, at most 1) at which two titles count as the same item. Default: "
         "titles must be equal.",
     )
+
+    @classmethod
+    def faults(cls, data: Part, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+        columns = ("entity", "attribute", "value", "items", "rank", "trial", "domain")
+        missing = {key: cure for key, cure in _OPTIONAL.items() if key not in data}
+        yield from cls._shared_faults(data, audits, columns, missing)
+        for wording in (data, *data["perturbations"], *data["variants"]):
+            yield from _prompt_faults(wording)
+        entities = _names(data["entities"], "name")
+        yield from field_types.repeats(entities, "write each entity once")
+        yield from _attribute_faults(data)
+        # An entity has a list for each value, and a neutral list, in each wording and trial.
+        lengths = {each.name: len(each.value) for each in data["attributes"] if isinstance(each.value, list)}
+        crossed = (field_types.capped_product(lengths.get(name, 1) for name in each.value) for each in _crosses(data))
+        wordings = 1 + len(data["perturbations"].names)
+        lists = (1 + sum(lengths.values()) + sum(crossed)) * wordings * field_types.most_trials(data, 1)
+        yield from field_types.too_many_prompts(data, len(entities) * lists, "entities, values and trials", "entities")
 
     @cached_property
     def reading(self) -> AnswerReading:
@@ -348,9 +371,6 @@ def _words_of_value(value: Value) -> list[str]:
 
 # Checks that the keys of a recommendation probe fit together.
 
-COLUMNS = ("entity", "attribute", "value", "items", "rank", "trial", "domain")
-"""Names of columns that the reader of recorded lists uses."""
-
 _OPTIONAL = {
     "relevant": "the relevant items of each entity, `relevant: {file: …}`",
     "perturbations": "other wordings, `perturbations: {typo: {rate: 0.1}}`",
@@ -361,125 +381,68 @@ _CONTENTS = {"value": "the attribute's value belongs", "entity": "the entity's n
 """Placeholders that a prompt must contain, each with the end of the message "write {entity} where …"."""
 
 
-def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    yield from field_types.unmet_needs(audits, {key: cure for key, cure in _OPTIONAL.items() if key not in data})
-    yield from field_types.missing_keys(
-        data,
-        {
-            "prompt": "the request with {value} for the person's attribute, or `responses:` with recorded lists",
-            "neutral": "the same request without {value}, for comparison",
-            "entities": "the subjects of the recommendations, as a list or `{file: …}`",
-        },
-    )
-    yield from _prompt_diagnostics((), data)
-    for key in ("perturbations", "variants"):
-        for name, wording in field_types.mappings(data.get(key)):
-            yield from _prompt_diagnostics((key, name), wording)
-    entities = list(_names_of_items(("entities",), data.get("entities"), "name"))
-    yield from field_types.repeats(entities, "write each entity once")
-    attributes = field_types.mapping(data.get("attributes"))
-    yield from _attribute_diagnostics(attributes)
-    yield from _cross_diagnostics(data, list(attributes))
-    yield from _translation_diagnostics(data, attributes)
-    yield from _audit_diagnostics(data, [*attributes, *("+".join(names) for _, names in _crosses(data))])
-    yield from field_types.unknown_columns(data, COLUMNS)
-    yield from field_types.forbid_strata(data, "lists are compared only with lists about the same entity")
-    yield from field_types.too_many_prompts(
-        data, len(entities) * _lists_of_an_entity(data, attributes), "entities, values and trials", "entities"
-    )
-
-
-def _prompt_diagnostics(location: Location, wording: Content) -> Iterator[Diagnostic]:
+def _prompt_faults(wording: Part) -> Iterator[Diagnostic]:
     for key, names in _PLACEHOLDERS.items():
-        text = wording.get(key)
-        if not isinstance(text, str):
-            continue
-        for diagnostic in prompts.template_diagnostics(text, names, (*location, key)):
+        part = wording[key]
+        for diagnostic in prompts.template_diagnostics(part.text, names, part.location):
             if key == "neutral" and diagnostic.piece == "{value}":
                 message = "the neutral prompt names no value of an attribute: remove the placeholder {value}"
                 diagnostic = replace(diagnostic, message=message)
             yield diagnostic
-        used = prompts.intended_placeholders(text, names)
+        used = prompts.intended_placeholders(part.text, names)
         for name, content in _CONTENTS.items():
-            if name in names and name not in used:
-                yield Diagnostic((*location, key), f"this prompt does not use {{{name}}}: write it where {content}")
+            if part.is_text and name in names and name not in used:
+                yield part.fault(f"this prompt does not use {{{name}}}: write it where {content}")
 
 
-def _attribute_diagnostics(attributes: Content) -> Iterator[Diagnostic]:
-    for name, written in attributes.items():
-        if name.casefold() == "neutral":
-            message = "rename the attribute 'neutral': this is the name of the neutral lists"
-            yield Diagnostic(("attributes", name), message, at_key=True)
-        labels = _names_of_items(("attributes", name), written, "label")
-        yield from field_types.repeats(labels, "list each value of an attribute only once")
+def _names(written: Part, key: str) -> list[Part]:
+    """Return the name of each item of a list: the item itself or, for a mapping, its value under `key`."""
+    return [item if item.is_text else item[key] for item in (written if isinstance(written.value, list) else ())]
 
 
-def _names_of_items(location: Location, written: Json, key: str) -> Iterator[tuple[Location, Json]]:
-    """Yield the location and name of each item of a list: the item itself or, for a mapping, its value under `key`."""
-    for i, item in field_types.items(written):
-        yield (
-            ((*location, i), item)
-            if isinstance(item, str)
-            else ((*location, i, key), field_types.mapping(item).get(key))
-        )
+def _crosses(data: Part) -> list[Part]:
+    return [names for names in data["cross"] if isinstance(names.value, list) and all(name.is_text for name in names)]
 
 
-def _crosses(data: Content) -> Iterator[tuple[int, list[str]]]:
-    for i, names in field_types.items(data.get("cross")):
-        if isinstance(names, list) and all(isinstance(name, str) for name in names):
-            yield i, names
-
-
-def _cross_diagnostics(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
+def _attribute_faults(data: Part) -> Iterator[Diagnostic]:
+    attributes = data["attributes"]
+    known = attributes.names
+    for attribute in attributes:
+        if attribute.name.casefold() == NEUTRAL:
+            yield attribute.key_fault("rename the attribute 'neutral': this is the name of the neutral lists")
+        yield from field_types.repeats(_names(attribute, "label"), "list each value of an attribute only once")
     seen: set[frozenset[str]] = set()
-    for i, names in _crosses(data):
-        for j, name in enumerate(names):
-            if name not in attributes:
-                yield Diagnostic(("cross", i, j), f"unknown attribute {quoted(name)}{suggestion(name, attributes)}")
-            elif name in names[:j]:
-                message = f"{quoted(name)} is repeated: name different attributes"
-                yield Diagnostic(("cross", i, j), message)
-        if frozenset(names) in seen:
-            message = f"{' and '.join(map(quoted, names))} are already combined by another list: remove this list"
-            yield Diagnostic(("cross", i), message)
-        seen.add(frozenset(names))
+    for names in _crosses(data):
+        yield from _unknown_attributes(names, known)
+        yield from field_types.repeats((name for name in names if name.text in known), "name different attributes", str)
+        if frozenset(names.value) in seen:
+            combined = " and ".join(map(quoted, names.value))
+            yield names.fault(f"{combined} are already combined by another list: remove this list")
+        seen.add(frozenset(names.value))
+    for words in (words for perturbation in data["perturbations"] for words in perturbation["attributes"]):
+        values = attributes[words.name].value
+        if words.name not in known:
+            near = suggestion(words.name, known)
+            yield words.key_fault(f"unknown attribute {quoted(words.name)}{near}")
+        elif (
+            isinstance(words.value, list)
+            and isinstance(values, list)
+            and words.value
+            and len(words.value) != len(values)
+        ):
+            yield words.fault(
+                f"{words.name} has {len(values)} values, but {len(words.value)} translations: write one translation "
+                "for each value, in the same order"
+            )
+    for settings in data["audits"]:
+        combined_names = ["+".join(names.value) for names in _crosses(data)]
+        yield from _unknown_attributes((settings["attribute"], *settings["attributes"]), [*known, *combined_names])
 
 
-def _translation_diagnostics(data: Content, attributes: Content) -> Iterator[Diagnostic]:
-    for name, perturbation in field_types.mappings(data.get("perturbations")):
-        for attribute, words in field_types.mapping(perturbation.get("attributes")).items():
-            location = ("perturbations", name, "attributes", attribute)
-            if attribute not in attributes:
-                message = f"unknown attribute {quoted(attribute)}{suggestion(attribute, attributes)}"
-                yield Diagnostic(location, message, at_key=True)
-                continue
-            values = attributes[attribute]
-            if isinstance(words, list) and isinstance(values, list) and words and len(words) != len(values):
-                message = (
-                    f"{attribute} has {len(values)} values, but {len(words)} translations: write one translation for "
-                    "each value, in the same order"
-                )
-                yield Diagnostic(location, message)
-
-
-def _audit_diagnostics(data: Content, attributes: list[str]) -> Iterator[Diagnostic]:
-    for audit, settings in field_types.mappings(data.get("audits")):
-        named: list[tuple[Location, object]] = [(("attribute",), settings.get("attribute"))]
-        named += [(("attributes", i), name) for i, name in field_types.items(settings.get("attributes"))]
-        for location, name in named:
-            if isinstance(name, str) and name not in attributes:
-                message = f"unknown attribute {quoted(name)}{suggestion(name, attributes)}"
-                yield Diagnostic(("audits", audit, *location), message)
-
-
-def _lists_of_an_entity(data: Content, attributes: Content) -> int:
-    """Return the number of lists for one entity: one for each value, and a neutral list, in each wording and trial."""
-    lengths = {name: len(values) for name, values in attributes.items() if isinstance(values, list)}
-    values = sum(lengths.values()) + sum(
-        field_types.capped_product(lengths.get(name, 1) for name in names) for _, names in _crosses(data)
-    )
-    wordings = 1 + len(field_types.mapping(data.get("perturbations")))
-    return (values + 1) * wordings * field_types.most_trials(data, 1)
+def _unknown_attributes(named: Iterable[Part], known: Sequence[str]) -> Iterator[Diagnostic]:
+    for name in named:
+        if name.is_text and name.text not in known:
+            yield name.fault(f"unknown attribute {name.quoted}{suggestion(name.text, known)}")
 
 
 # Settings of audits that compare several lists for the same prompt.

@@ -16,6 +16,7 @@ from pytest_fairness.probes import field_types, prompts, table
 from pytest_fairness.probes.conversations import FreeTextProbe
 from pytest_fairness.probes.diagnostics import (
     Diagnostic,
+    Part,
     errors_at,
     quoted,
     raise_diagnostics,
@@ -25,7 +26,6 @@ from pytest_fairness.probes.diagnostics import (
 from pytest_fairness.probes.field_types import (
     AuditSettings,
     CaseName,
-    Content,
     Line,
     ProbeModel,
     ProbeSource,
@@ -141,11 +141,31 @@ class StereotypeProbe(FreeTextProbe):
         alias="cases", description="The cases as a list, or a file of cases with the same keys: `{file: cases.jsonl}`."
     )
 
+    @classmethod
+    def faults(cls, data: Part, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
+        """Yield diagnostics for contradictory keys; cases in a file are checked when the file is read."""
+        recorded = field_types.is_recorded(data)
+        cases = data["cases"] if isinstance(data["cases"].value, list) else Part([])
+        opened = [case for case in cases.mappings if is_open(case, recorded=recorded)]
+        missing = missing_case_types(
+            markers=any("stereotype" in case for case in opened),
+            texts=bool(opened),
+            groups=any("groups" in case for case in opened),
+            likelihoods=len(opened) < len(cases.mappings),
+        )
+        columns = ("case", "group", "text", "trial")
+        yield from cls._shared_faults(data, audits, columns, missing if cases.mappings else {})
+        yield from case_faults(cases, recorded=recorded)
+        groups = [case["groups"].value for case in cases.mappings]
+        asked = sum(len(names) if isinstance(names, list) else 1 for names in groups)
+        count = field_types.most_trials(data, 20) * asked
+        yield from field_types.too_many_prompts(data, count, "cases, groups and trials", "cases")
+
     @model_validator(mode="after")
     def _has_needed_cases(self) -> Self:
         """Check that a file of cases has a case of each type that the audits need.
 
-        For cases that are written in the probe, `content_diagnostics` checks this.
+        For cases that are written in the probe, `faults` checks this.
         """
         if isinstance(self.written_cases, CasesFile):
             missing = missing_case_types(
@@ -255,7 +275,7 @@ def read(path: Path, name: str) -> tuple[Case, ...]:
             cases.append(Case.model_validate_json(json.dumps(fields), strict=True, context=ProbeSource(path)))
         except ValidationError as error:
             errors += [f"{name}:{line}: {message}" for message in row_messages(error, fields, Case)]
-    for diagnostic in case_diagnostics([fields for _, fields in rows]):
+    for diagnostic in case_faults(Part([fields for _, fields in rows])):
         line, _ = rows[int(diagnostic.location[0])]
         errors.append(f"{name}:{line}: {diagnostic.message}")
     raise_file_errors(errors, name)
@@ -424,9 +444,6 @@ def likelihood_prompts(case: Case) -> Iterator[Prompt]:
 
 # Checks that the keys of a stereotype probe and the keys of its cases fit together.
 
-COLUMNS = ("case", "group", "text", "trial")
-"""Column names of an answer file."""
-
 LIKELIHOODS = "likelihoods"
 """Value of `AuditSettings.needs` in audits that compare likelihoods of sentences; without such an audit, no likelihoods
 are requested."""
@@ -434,37 +451,6 @@ are requested."""
 _SIDES = ("stereotype", "anti_stereotype")
 _ONLY_OPEN = ("opposite", "groups")
 _ONLY_LIKELIHOOD = ("context", "unrelated", "target", "direction")
-
-
-def content_diagnostics(data: Content, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
-    """Yield diagnostics for missing and contradictory keys in a probe file's plain content; see `ContentChecks`.
-
-    Cases in a separate file are checked when the file is read.
-    """
-    yield from field_types.unmet_needs(audits, _missing_inputs(data))
-    recorded = field_types.is_recorded(data)
-    cases = [case for _, case in field_types.items(data.get("cases"))]
-    yield from (each.below("cases") for each in case_diagnostics(cases, recorded=recorded))
-    valid = [case for case in cases if isinstance(case, Mapping)]
-    yield from field_types.unknown_columns(data, COLUMNS)
-    yield from field_types.invalid_strata(data, (*COLUMNS, "category"))
-    groups = [case.get("groups") for case in valid]
-    count = field_types.most_trials(data, 20) * sum(len(names) if isinstance(names, list) else 1 for names in groups)
-    yield from field_types.too_many_prompts(data, count, "cases, groups and trials", "cases")
-
-
-def _missing_inputs(data: Content) -> dict[str, str]:
-    """Return the types of cases that a probe lacks, each with its remedy; none if it lists no case, as for a file."""
-    valid = [case for _, case in field_types.items(data.get("cases")) if isinstance(case, Mapping)]
-    opened = [case for case in valid if is_open(case, recorded=field_types.is_recorded(data))]
-    if not valid:
-        return {}
-    return missing_case_types(
-        markers=any("stereotype" in case for case in opened),
-        texts=bool(opened),
-        groups=any("groups" in case for case in opened),
-        likelihoods=len(opened) < len(valid),
-    )
 
 
 def missing_case_types(*, markers: bool, texts: bool, groups: bool, likelihoods: bool) -> dict[str, str]:
@@ -478,117 +464,96 @@ def missing_case_types(*, markers: bool, texts: bool, groups: bool, likelihoods:
     return {name: remedy for name, (exists, remedy) in types.items() if not exists}
 
 
-def case_diagnostics(cases: Sequence[Json], *, recorded: bool = False) -> Iterator[Diagnostic]:
-    """Yield diagnostics for a list of cases; each location begins with the index of the case."""
-    rows = [(index, case) for index, case in enumerate(cases) if isinstance(case, Mapping)]
-    names = (((index, "name"), case.get("name")) for index, case in rows)
-    yield from field_types.repeats(names, "each case needs a different name")
-    yield from _opposite_diagnostics(rows)
-    for index, case in rows:
-        of_case = _open_case(case) if is_open(case, recorded=recorded) else _likelihood_case(case)
-        yield from (each.below(index) for each in of_case)
+def case_faults(cases: Part, *, recorded: bool = False) -> Iterator[Diagnostic]:
+    yield from field_types.repeats((case["name"] for case in cases.mappings), "each case needs a different name")
+    yield from _opposite_faults(cases.mappings)
+    for case in cases.mappings:
+        yield from _open_case(case) if is_open(case, recorded=recorded) else _likelihood_case(case)
 
 
-def is_open(case: Content, *, recorded: bool = False) -> bool:
+def is_open(case: Part, *, recorded: bool = False) -> bool:
     """Return whether the answers to a case are texts; otherwise, they are likelihoods of sentences.
 
     A case with neither `prompt` nor `stereotype` has texts if the answers are recorded.
     """
-    return "prompt" in case or isinstance(case.get("stereotype"), list) or (recorded and "stereotype" not in case)
+    markers = isinstance(case["stereotype"].value, list)
+    return "prompt" in case or markers or (recorded and "stereotype" not in case)
 
 
-def _opposite_diagnostics(rows: list[tuple[int, Content]]) -> Iterator[Diagnostic]:
-    cases = {name: case for _, case in rows if isinstance(name := case.get("name"), str)}
-    for index, case in rows:
-        name, opposite = case.get("name"), case.get("opposite")
-        if not isinstance(name, str) or not isinstance(opposite, str):
+def _opposite_faults(cases: Sequence[Part]) -> Iterator[Diagnostic]:
+    named = {case["name"].text: case for case in cases if case["name"].is_text}
+    for case in cases:
+        name, opposite = case["name"].text, case["opposite"]
+        if not case["name"].is_text or not opposite.is_text:
             continue
-        if opposite == name:
-            message = f"{quoted(name)} cannot be its own opposite: name another case"
-        elif opposite not in cases:
-            others = [other for other in cases if other != name]
-            message = f"there is no case {quoted(opposite)}{suggestion(opposite, others)}"
-        elif (back := cases[opposite].get("opposite")) == name:
-            continue
+        back = named[opposite.text]["opposite"].value if opposite.text in named else None
+        if opposite.text == name:
+            yield opposite.fault(f"{quoted(name)} cannot be its own opposite: name another case")
+        elif opposite.text not in named:
+            near = suggestion(opposite.text, [other for other in named if other != name])
+            yield opposite.fault(f"there is no case {opposite.quoted}{near}")
         elif back is None:
-            message = f"{quoted(opposite)} does not name this case: write `opposite: {name}` there"
-        else:
-            message = (
-                f"the opposite of {quoted(opposite)} is {quoted(str(back))}: two opposite cases must name each other"
+            yield opposite.fault(f"{opposite.quoted} does not name this case: write `opposite: {name}` there")
+        elif back != name:
+            yield opposite.fault(
+                f"the opposite of {opposite.quoted} is {quoted(str(back))}: two opposite cases must name each other"
             )
-        yield Diagnostic((index, "opposite"), message)
 
 
-def _open_case(case: Content) -> Iterator[Diagnostic]:
+def _open_case(case: Part) -> Iterator[Diagnostic]:
     for key in _ONLY_LIKELIHOOD:
         if key in case:
-            message = f"`{key}` is possible only in a case without `prompt`: remove `{key}`"
-            yield Diagnostic((key,), message, at_key=True)
-    yield from _group_diagnostics(case)
-    sides = [key for key in _SIDES if key in case]
-    if len(sides) == 1:
-        (other,) = {*_SIDES} - {*sides}
-        yield Diagnostic((), f"`{other}` is missing: write both lists of markers")
-    for key in sides:
-        if isinstance(case[key], str):
-            yield Diagnostic((key,), f"`{key}` of a case with a prompt must be a list of markers: write [{case[key]}]")
-    yield from _marker_diagnostics(case)
-
-
-def _group_diagnostics(case: Content) -> Iterator[Diagnostic]:
-    groups = [(("groups", place), group) for place, group in field_types.items(case.get("groups"))]
-    yield from field_types.repeats(groups, "write each group once", field_types.normalized_term)
-    prompt, names = case.get("prompt"), ["group"] if "groups" in case else []
-    if not isinstance(prompt, str):
-        return
-    for diagnostic in prompts.template_diagnostics(prompt, names, ("prompt",)):
+            yield case[key].key_fault(f"`{key}` is possible only in a case without `prompt`: remove `{key}`")
+    yield from field_types.repeats(case["groups"], "write each group once", field_types.normalized_term)
+    prompt, names = case["prompt"], ["group"] if "groups" in case else []
+    for diagnostic in prompts.template_diagnostics(prompt.text, names, prompt.location):
         piece, message = diagnostic.piece or "", diagnostic.message
         if piece == "{group}":
             message = "{group} stands for one of the case's groups, but the case has none: add `groups: [women, men]`"
         elif not names and piece.startswith("{") and len(piece) > 1:
             message = f"unknown placeholder {quoted(piece)}: the only placeholder is {{group}}, which needs `groups`"
         yield replace(diagnostic, message=message)
-    if names and "group" not in prompts.intended_placeholders(prompt, names):
-        message = "this prompt does not use the case's groups: write {group} where they belong"
-        yield Diagnostic(("prompt",), message)
-
-
-def _marker_diagnostics(case: Content) -> Iterator[Diagnostic]:
+    if names and prompt.is_text and "group" not in prompts.intended_placeholders(prompt.text, names):
+        yield prompt.fault("this prompt does not use the case's groups: write {group} where they belong")
+    sides = [key for key in _SIDES if key in case]
+    if len(sides) == 1:
+        yield case.fault(f"`{_SIDES[1 - _SIDES.index(sides[0])]}` is missing: write both lists of markers")
     seen: dict[str, str] = {}
-    for key in _SIDES:
-        for place, marker in field_types.items(case.get(key)):
-            if not isinstance(marker, str) or not marker.strip():
+    for key in sides:
+        if case[key].is_text:
+            message = f"`{key}` of a case with a prompt must be a list of markers: write [{case[key].text}]"
+            yield case[key].fault(message)
+            continue
+        for marker in case[key].texts:
+            form = field_types.normalized_term(marker.text)
+            if not marker.text.strip():
                 continue
-            form = field_types.normalized_term(marker)
-            if (message := field_types.term_error(marker, "marker")) is not None:
-                yield Diagnostic((key, place), message)
+            if (error := field_types.term_error(marker.text, "marker")) is not None:
+                yield marker.fault(error)
             elif seen.get(form) == key:
-                yield Diagnostic((key, place), f"{quoted(marker)} is repeated: write each marker once")
+                yield marker.fault(f"{marker.quoted} is repeated: write each marker once")
             elif form in seen:
-                yield Diagnostic((key, place), f"{quoted(marker)} is in both lists: remove it from one of them")
+                yield marker.fault(f"{marker.quoted} is in both lists: remove it from one of them")
             seen.setdefault(form, key)
 
 
-def _likelihood_case(case: Content) -> Iterator[Diagnostic]:
+def _likelihood_case(case: Part) -> Iterator[Diagnostic]:
     if not any(key in case for key in _SIDES):
-        message = (
+        yield case.fault(
             "`prompt` is missing: write a question, or two sentences to compare (`stereotype` and `anti_stereotype`)"
         )
-        yield Diagnostic((), message)
         return
     for key in _SIDES:
         if key not in case:
-            yield Diagnostic((), f"`{key}` is missing: write both sentences")
-        elif isinstance(case[key], list):
-            message = (
+            yield case.fault(f"`{key}` is missing: write both sentences")
+        elif isinstance(case[key].value, list):
+            yield case[key].fault(
                 f"`{key}` must be one sentence, because this case has no `prompt`. If the list contains markers, add a "
                 "`prompt`"
             )
-            yield Diagnostic((key,), message)
     for key in _ONLY_OPEN:
         if key in case:
-            message = f"`{key}` is possible only in a case with a `prompt`: remove `{key}`"
-            yield Diagnostic((key,), message, at_key=True)
+            yield case[key].key_fault(f"`{key}` is possible only in a case with a `prompt`: remove `{key}`")
 
 
 # Rows of a file of recorded answers.

@@ -47,9 +47,7 @@ _AUDITS: dict[str, dict[str, type[AuditSettings]]] = {
     | dict.fromkeys(("equalized_odds", "accuracy"), needing("truth")),
     "stereotype": {"markers": needing("markers"), "regard": needing("texts"), "likelihood": needing("likelihoods")},
 }
-KINDS = {
-    name: KindSchema(kinds.KINDS[name].model, audits, kinds.KINDS[name].checks) for name, audits in _AUDITS.items()
-}
+KINDS = {name: KindSchema(kinds.KINDS[name].model, audits) for name, audits in _AUDITS.items()}
 """Kinds of probe with the audits of this module."""
 
 PRODUCTS = """\

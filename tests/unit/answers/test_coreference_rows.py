@@ -110,9 +110,9 @@ def test_missing_columns_are_named(tmp_path: Path) -> None:
 def test_a_repeated_trial_is_an_error(tmp_path: Path) -> None:
     lines = [(*line, 0) for line in [*LINES, LINES[0]]]
     message = faults(tmp_path, as_csv((*HEADER, "trial"), list(lines)), with_items())
-    assert (
-        message
-        == "a.csv:6: trial 0 of item doctor/nurse, first doctor, pronoun she is also in line 2; give one of the two rows another number"
+    assert message == (
+        "a.csv:6: trial 0 of item doctor/nurse, first doctor, pronoun she is also in line 2; give one of the two rows "
+        "another number"
     )
 
 

@@ -112,7 +112,7 @@ def test_another_wording_has_other_labels_and_other_items_the_same_shape() -> No
         (
             "nurse\n",
             "nurse\n  - {sentence: '{first} {second} {pronoun}', question: who, masculine: Doctor, feminine: nurse}\n",
-            ["7:5: 'Doctor/nurse' is repeated: give this item an `id`"],
+            ["7:5: 'Doctor/nurse' is repeated: give this item an `id` of its own"],
         ),
         (
             "feminine: nurse\n",
@@ -153,7 +153,7 @@ def test_an_id_tells_items_apart_and_is_there_once() -> None:
     text = EXAMPLE.replace("nurse\n", "nurse\n" + more.replace("ID", "phone"))
     assert {prompt.labels["item"] for prompt in pronouns.read(text).prompts()} == {"doctor/nurse", "phone"}
     twice = text.replace("trials", more.replace("ID", "Phone") + "trials")
-    assert errors(twice) == ["8:105: 'Phone' is repeated: write each item once"]
+    assert errors(twice) == ["8:105: 'Phone' is repeated: give this item an `id` of its own"]
 
 
 def test_a_probe_needs_items_or_recorded_answers() -> None:
