@@ -12,7 +12,7 @@ import numpy as np
 from pytest_fairness.answers.recorded import RecordedAnswers, read
 from pytest_fairness.audits import choice_answers, registry
 from pytest_fairness.audits.antecedents import coded_answers
-from pytest_fairness.audits.lists import Lists, relevant_items
+from pytest_fairness.audits.lists import Lists, qualities, relevant_items
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.coreference import CoreferenceProbe, SentenceRows
@@ -24,7 +24,6 @@ from pytest_fairness.probes.recommendation import ListRows, RecommendationProbe
 from pytest_fairness.probes.recorded_rows import Rows
 from pytest_fairness.probes.stereotype import CaseRows, StereotypeProbe
 from pytest_fairness.records import Answer, Answers
-from pytest_fairness.stats import ranked_lists
 
 ProbeT = TypeVar("ProbeT", bound=Probe)
 
@@ -47,12 +46,8 @@ def quality_of_lists(probe: RecommendationProbe, answers: Answers) -> AnswerQual
         return None
     scored: list[tuple[str, float]] = []
     for lists in Lists.parts(probe, answers):
-        relevant = relevant_items(probe, lists)
-        usable = [each for each in lists.all if each.usable and relevant[each.entity]]
-        quality = ranked_lists.quality(
-            [each.items for each in usable], [relevant[each.entity] for each in usable], probe.k
-        )
-        scored += [(each.entity, score) for each, score in zip(usable, quality.ndcg.tolist(), strict=True)]
+        found = qualities(probe, relevant_items(probe, lists), lists.all)
+        scored += [(each.entity, ndcg) for each, (_, _, ndcg) in found]
     return _by_unit("NDCG", scored)
 
 

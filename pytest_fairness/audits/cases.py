@@ -467,7 +467,7 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
         """Return the mean of the cases' mean scores or, if groups are compared, the largest gap."""
         answers = sorted_answers(answers)
         found = self._complete_cases(item, answers)
-        scores = found.scores
+        scores, details = found.scores, self.details(item, answers, found.scores)
         estimate = (
             gap_estimate(scores, self.added, item.alpha, item.beta, item.seed)
             if found.groups or self.added is None
@@ -477,19 +477,19 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             estimate,
             n=dict(found.n),
             missing=dict(found.missing),
-            evidence=replace(estimate.evidence, effect_basis=self.effect_basis(scores, found.n)),
+            evidence=replace(estimate.evidence, effect_basis=self.effect_basis(details, found.n)),
             details={
                 **estimate.details,
                 "cases": list(scores.cases),
                 "left_out": found.left_out,
-                **self.details(item, answers, scores),
+                **details,
             },
         )
 
-    def effect_basis(self, scores: Scores, n: Mapping[str, int]) -> Sequence[float]:
+    def effect_basis(self, details: Mapping[str, Json], n: Mapping[str, int]) -> Sequence[float]:
         """Return the numbers from which the effect size follows with the value; see `Evidence`.
 
-        The scores are those of the complete cases; `n` is the number of scored answers by group or case.
+        `n` is the number of scored answers by group or case.
         """
         return ()
 

@@ -38,8 +38,8 @@ from pytest_fairness.records import (
     Pair,
     Status,
 )
-from pytest_fairness.stats import intervals, ranked_lists, resampling
-from pytest_fairness.stats.gaps import mean_error
+from pytest_fairness.stats import ranked_lists, resampling
+from pytest_fairness.stats.gaps import mean_and_interval
 from pytest_fairness.stats.resampling import Floats, number_or_none
 from pytest_fairness.stats.unit_statistics import LargestGap
 from pytest_fairness.stats.unit_tables import SIGNS, UnitStatistic, needed_units
@@ -462,7 +462,7 @@ class ListAudit(UnitAudit[RecommendationProbe, SettingsT]):
             Pair(
                 (table.columns[one], table.columns[other]),
                 "",
-                *_mean_and_interval(rows[:, one] - rows[:, other]),
+                *mean_and_interval(rows[:, one] - rows[:, other]),
                 float(p_value),
             )
             for (one, other), p_value in zip(pairs, p_values, strict=True)
@@ -481,7 +481,7 @@ class ListAudit(UnitAudit[RecommendationProbe, SettingsT]):
         numbers, rows = _numbers(table), table.rows[table.complete]
         means: dict[str, dict[str, Json]] = {}
         for name, completed, measured in zip(table.columns, table.rows.T, numbers.T, strict=True):
-            mean, interval = _mean_and_interval(completed[~np.isnan(completed)])
+            mean, interval = mean_and_interval(completed[~np.isnan(completed)])
             present = measured[~np.isnan(measured)]
             deviation = float(present.std(ddof=1))
             means[name] = {"mean": mean, "sd": deviation, "entities": len(present), "interval": list(interval)}
@@ -494,7 +494,7 @@ class ListAudit(UnitAudit[RecommendationProbe, SettingsT]):
             )
             p_values = resampling.sign_flips(sign * signs, SIGNS, random).tolist()
             for name, own, p_value in zip(means, effects.T, p_values, strict=True):
-                effect, interval = _mean_and_interval(own)
+                effect, interval = mean_and_interval(own)
                 means[name] |= {"effect": effect, "effect_interval": list(interval), "p_value": p_value}
             # Rounded, so that values that are equal except for rounding errors are a tie; the first of a tie is taken.
             worst = min(means, key=lambda name: (means[name]["p_value"], -round(sign * means[name]["effect"], 12)))
@@ -636,12 +636,6 @@ def _compared_columns(item: ListItem[SettingsT], matrix: Matrix) -> list[int]:
 
 def _numbers(table: UnitTable) -> Floats:
     return table.numbers if isinstance(table, Matrix) else table.rows
-
-
-def _mean_and_interval(numbers: Floats) -> tuple[float, tuple[float, float]]:
-    """Return the mean of at least two numbers, and its 95 % confidence interval."""
-    mean = float(numbers.mean())
-    return mean, intervals.interval(mean, mean_error(numbers), degrees_of_freedom=len(numbers) - 1)
 
 
 def values_of(probe: RecommendationProbe, attribute: str) -> tuple[str, ...]:

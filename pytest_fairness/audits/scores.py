@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -42,7 +42,7 @@ from pytest_fairness.records import (
 )
 from pytest_fairness.stats import intervals
 from pytest_fairness.stats.gaps import mean_error
-from pytest_fairness.stats.resampling import Bools, Floats
+from pytest_fairness.stats.resampling import Floats
 
 # Settings of the audit `score`.
 
@@ -130,9 +130,6 @@ SHOWN_PAIRS = 2
 LARGEST_SHRINKAGE = 10
 """Runs are not compared if the scores' standard deviation shrank by more than this factor since the baseline."""
 
-Measured = Mapping[str, Floats]
-"""Scores by group."""
-
 
 INFO = AuditInfo(
     name="score",
@@ -172,14 +169,6 @@ def score_of(answer: Answer) -> float:
     return float(answer.content["score"])
 
 
-def scores_by_group(answers: Answers, group_of: Callable[[Answer], str]) -> dict[str, Floats]:
-    groups: dict[str, list[float]] = {}
-    for answer in answers:
-        if answer.usable:
-            groups.setdefault(group_of(answer), []).append(score_of(answer))
-    return {group: np.array(scores) for group, scores in groups.items()}
-
-
 def unscored(answers: Answers) -> dict[str, Json]:
     reasons = Counter(answer.error for answer in answers if answer.error is not None and answer.text is not None)
     if not reasons:
@@ -199,16 +188,6 @@ def unscored_message(unscored: Mapping[str, Any]) -> str:
     return f"{unscored['answers']} of {unscored['of']} answers have no score: {reasons}"
 
 
-def require_same_scale(name: str, current: Measured, baseline: Measured) -> None:
-    """Raise `BaselineStale` if the current scores have a much smaller standard deviation; see `LARGEST_SHRINKAGE`.
-
-    The current scores are then on a smaller scale, on which every difference would be within the tolerance.
-    """
-    now, before = deviation(current.values()), deviation(baseline.values())
-    if 0 < now * LARGEST_SHRINKAGE < before:
-        raise BaselineStale([f"scale of {name} (standard deviation {before:.3g}, now {now:.3g})"])
-
-
 def deviation(groups: Iterable[Floats]) -> float:
     """Return the standard deviation within groups; 0 if no group has two scores."""
     parts = list(groups)
@@ -219,62 +198,50 @@ def deviation(groups: Iterable[Floats]) -> float:
 
 def score_details(
     item: AuditItem[Probe, ScoreSettings],
-    answers: Answers,
-    groups: Measured,
+    answers: Sequence[tuple[Answer, Hashable, str]],
+    groups: Mapping[str, Floats],
     means: Mapping[str, float],
-    pairing: Callable[[Answer], tuple[Hashable, str]],
 ) -> dict[str, Json]:
     """Return each group's mean score, the spread of the scores, and example answers.
 
-    A stratum has the same weight in all groups' means. Answers of two groups to the same question, by `pairing`
-    (question and group of an answer), are compared as examples.
+    Args:
+        item: the item.
+        answers: each answer with its question and its group. The examples are the pairs of answers to the same question
+            that show the gap best, first the answer for the group with the highest mean.
+        groups: scores by group.
+        means: mean score of each group, in which each stratum has the same weight for all groups.
     """
-    everything = np.concatenate([*groups.values()])
-    models = {answer.content["model"] for answer in answers if answer.usable}
-    return {
-        "unit": item.labels[LABEL],
-        "scores": {name: _group_summary(scores, means[name]) for name, scores in groups.items()},
-        "sd": deviation(groups.values()),
-        "lowest": float(everything.min()),
-        "highest": float(everything.max()),
-        "model": ", ".join(sorted(models)),
-        "furthest_answers": _furthest_answers(answers, means, pairing),
-        **({"better": item.settings.better} if item.settings.better else {}),
-        **unscored(answers),
-    }
-
-
-def _furthest_answers(
-    answers: Answers, means: Mapping[str, float], pairing: Callable[[Answer], tuple[Hashable, str]]
-) -> list[list[dict[str, Json]]]:
-    """Return the `SHOWN_PAIRS` pairs of answers to the same question that show the gap between groups best.
-
-    The first answer is for the group with the highest mean score, the second for that with the lowest; the pairs with
-    the largest differences are returned.
-    """
+    summaries: dict[str, dict[str, Json]] = {}
+    for name, scores in groups.items():
+        summaries[name] = {"mean": means[name], "interval": None, "answers": len(scores)}
+        if len(scores) > 1:
+            error, degrees = mean_error(scores), len(scores) - 1
+            summaries[name]["interval"] = list(intervals.interval(means[name], error, degrees_of_freedom=degrees))
     high, low = sorted(furthest(means), key=lambda name: -means[name])
     cells: dict[Hashable, dict[str, Answer]] = {}
-    for answer in answers:
+    for answer, question, group in answers:
         if answer.usable:
-            question, group = pairing(answer)
             cells.setdefault((question, answer.trial), {}).setdefault(group, answer)
     pairs = [[cell[high], cell[low]] for cell in cells.values() if high in cell and low in cell]
     pairs.sort(key=lambda pair: (score_of(pair[1]) - score_of(pair[0]), sorted(pair[0].labels.items()), pair[0].trial))
-    return [
-        [
-            {"group": group, "labels": dict(answer.labels), "trial": answer.trial, "score": score_of(answer)}
-            for group, answer in zip((high, low), pair, strict=True)
-        ]
-        for pair in pairs[:SHOWN_PAIRS]
-    ]
-
-
-def _group_summary(scores: Floats, mean: float) -> dict[str, Json]:
-    """Return the mean, its 95 % interval (`None` for 1 score) and the number of scored answers."""
-    ends = None
-    if len(scores) > 1:
-        ends = list(intervals.interval(mean, mean_error(scores), degrees_of_freedom=len(scores) - 1))
-    return {"mean": mean, "interval": ends, "answers": len(scores)}
+    everything = np.concatenate([*groups.values()])
+    return {
+        "unit": item.labels[LABEL],
+        "scores": summaries,
+        "sd": deviation(groups.values()),
+        "lowest": float(everything.min()),
+        "highest": float(everything.max()),
+        "model": ", ".join(sorted({answer.content["model"] for answer, _, _ in answers if answer.usable})),
+        "furthest_answers": [
+            [
+                {"group": group, "labels": dict(answer.labels), "trial": answer.trial, "score": score_of(answer)}
+                for group, answer in zip((high, low), pair, strict=True)
+            ]
+            for pair in pairs[:SHOWN_PAIRS]
+        ],
+        **({"better": item.settings.better} if item.settings.better else {}),
+        **unscored([answer for answer, _, _ in answers]),
+    }
 
 
 def means_of(details: Mapping[str, Json]) -> dict[str, float]:
@@ -331,6 +298,23 @@ class ScoreAudit(Audit[ProbeT, ScoreSettings]):
             if details := unscored(answers):
                 error.args = (f"{str(error).rstrip('.')}. {unscored_message(details['unscored'])}.",)
             raise
+
+    def compare(self, item: AuditItem[ProbeT, ScoreSettings], current: Answers, baseline: Answers) -> Comparison:
+        """Return the comparison of the base class.
+
+        Raises:
+            BaselineStale: the current scores have a much smaller standard deviation; see `LARGEST_SHRINKAGE`. They are
+                then on a smaller scale, on which every difference would be within the tolerance.
+        """
+        runs: list[dict[str, list[float]]] = [{}, {}]
+        for groups, run in zip(runs, (current, baseline), strict=True):
+            for answer in run:
+                if answer.usable:
+                    groups.setdefault(item.group_name(answer), []).append(score_of(answer))
+        now, before = (deviation(map(np.array, groups.values())) for groups in runs)
+        if 0 < now * LARGEST_SHRINKAGE < before:
+            raise BaselineStale([f"scale of {item.labels[LABEL]} (standard deviation {before:.3g}, now {now:.3g})"])
+        return super().compare(item, current, baseline)  # type: ignore[safe-super]  # see `items`
 
     def concerns(
         self, item: AuditItem[ProbeT, ScoreSettings], answers: Answers, measurement: Measurement
@@ -394,14 +378,12 @@ class TextScores(DocumentValues):
 
     def details(self) -> dict[str, Json]:
         means = dict(zip(self.groups.names, self.means(), strict=True))
-        return score_details(self.item, self.groups.answers, self._by_group(), means, pairing(self.groups))
+        groups = ((self.groups.unmarked_name, self.groups.marked_name)[marked] for marked in self.groups.marked)
+        answers = list(zip(self.groups.answers, self.groups.strata, groups, strict=True))
+        return score_details(self.item, answers, self._by_group(), means)
 
     def effect_basis(self) -> Sequence[float]:
         return (deviation(self._by_group().values()),)
-
-    def change_details(self, baseline: TextScores) -> dict[str, Json]:
-        require_same_scale(self.item.labels[LABEL], self._by_group(), baseline._by_group())
-        return {}
 
     def _by_group(self) -> dict[str, Floats]:
         return dict(zip(self.groups.names, (self.values[self.marked], self.values[~self.marked]), strict=True))
@@ -421,29 +403,13 @@ class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, T
         indices = sampled(groups)
         scores = np.array([score_of(groups.answers[index]) for index in indices])
         marked, strata, names = sides_and_strata(groups, indices)
-        return TextScores(scores, marked, strata, names, _least_error(scores, marked), item, groups)
-
-
-def pairing(groups: Groups) -> Callable[[Answer], tuple[str, str]]:
-    """Return a function that maps an answer to its stratum and the name of its group."""
-    names = {True: groups.marked_name, False: groups.unmarked_name}
-    of = {
-        id(answer): (stratum, names[marked])
-        for answer, marked, stratum in zip(groups.answers, groups.marked, groups.strata, strict=True)
-    }
-    return lambda answer: of[id(answer)]
-
-
-def _least_error(scores: Floats, marked: Bools) -> float:
-    """Return the lower limit of the gap's standard error: 0, unless the scores have only two values.
-
-    Even if all answers of a group have the same score, further answers could have the other score. The limit is the
-    error that one such answer in each group would cause.
-    """
-    if len(np.unique(scores)) != 2:
-        return 0.0
-    sizes = (int(marked.sum()), int((~marked).sum()))
-    return float(np.ptp(scores)) * math.hypot(*(1 / size for size in sizes))
+        least_error = 0.0
+        if len(np.unique(scores)) == 2:
+            # Even if all answers of a group have the same score, further answers could have the other score. The error
+            # is at least that which one such answer in each group would cause.
+            sizes = (int(marked.sum()), int((~marked).sum()))
+            least_error = float(np.ptp(scores)) * math.hypot(*(1 / size for size in sizes))
+        return TextScores(scores, marked, strata, names, least_error, item, groups)
 
 
 # Audit `score` of texts about records: paired difference between the mean scores for two values of an attribute.
@@ -472,32 +438,20 @@ class RecordScore(ScoreAudit[CounterfactualProbe], ShownValueAudit[ScoreSettings
         complete = table.rows[table.complete]
         if not len(complete):
             return table
-        attribute = item.labels["attribute"]
+        shown = [(each, each.labels["record"], shown_value(each, item.labels["attribute"])) for each in answers]
         scores = {
-            value: np.array(
-                [score_of(each) for each in answers if each.usable and shown_value(each, attribute) == value]
-            )
+            value: np.array([score_of(each) for each, _, own in shown if each.usable and own == value])
             for value in table.columns
         }
         means = dict(zip(table.columns, complete.mean(axis=0).tolist(), strict=True))
-        details = score_details(
-            item, answers, scores, means, lambda answer: (answer.labels["record"], shown_value(answer, attribute))
-        )
+        details = score_details(item, shown, scores, means)
         width = details["highest"] - details["lowest"]
         return replace(
             table,
             least_error=intervals.least_difference_error(len(complete)) * width,
-            effect_basis=(deviation(scores.values()),),
+            effect_basis=(details["sd"],),
             details={**table.details, **details},
         )
-
-    def compare(self, item: RecordItem[ScoreSettings], current: Answers, baseline: Answers) -> Comparison:
-        runs = (
-            scores_by_group(run, lambda answer: shown_value(answer, item.labels["attribute"]))
-            for run in (current, baseline)
-        )
-        require_same_scale(item.labels[LABEL], *runs)
-        return super().compare(item, current, baseline)
 
     def explanation(self, item: RecordItem[ScoreSettings], measurement: Measurement) -> Explanation:
         found, records = super().explanation(item, measurement), measurement.evidence.units
@@ -531,24 +485,15 @@ class CaseScore(ScoreAudit[StereotypeProbe], CaseAudit[ScoreSettings]):
         return score_of(answer) if answer.usable else None
 
     def details(self, item: CaseItem[ScoreSettings], answers: Answers, scores: Scores) -> dict[str, Json]:
-        groups = _scores_of_groups(scores)
+        of_group = np.array([scores.columns[column][1] for column in scores.column])
+        groups = {group: scores.values[of_group == group] for group in scores.groups}
         means = dict(zip(scores.groups, scores.group_means().tolist(), strict=True))
+        columns = [(answer.labels["case"], answer.labels["group"]) for answer in answers]
+        questions = [
+            (answer, (column[0], stratum_of(answer, column)), column[1])
+            for answer, column in zip(answers, columns, strict=True)
+        ]
+        return score_details(item, questions, groups, means)
 
-        def pairing(answer: Answer) -> tuple[tuple[str, str], str]:
-            case, group = answer.labels["case"], answer.labels["group"]
-            return (case, stratum_of(answer, (case, group))), group
-
-        return score_details(item, answers, groups, means, pairing)
-
-    def effect_basis(self, scores: Scores, n: Mapping[str, int]) -> Sequence[float]:
-        return (deviation(_scores_of_groups(scores).values()),)
-
-    def compare(self, item: CaseItem[ScoreSettings], current: Answers, baseline: Answers) -> Comparison:
-        runs = (scores_by_group(run, lambda answer: answer.labels["group"]) for run in (current, baseline))
-        require_same_scale(item.labels[LABEL], *runs)
-        return super().compare(item, current, baseline)
-
-
-def _scores_of_groups(scores: Scores) -> dict[str, Floats]:
-    of_group = np.array([scores.columns[column][1] for column in scores.column])
-    return {group: scores.values[of_group == group] for group in scores.groups}
+    def effect_basis(self, details: Mapping[str, Json], n: Mapping[str, int]) -> Sequence[float]:
+        return (details["sd"],)

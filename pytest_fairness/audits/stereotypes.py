@@ -391,16 +391,17 @@ class Regard(CaseAudit[RegardSettings]):
                 for answer in sorted(classified, key=lambda each: -each.content["scores"][label])[:SHOWN_EXAMPLES]
             ],
         }
-        if ends := _extreme_groups(scores):
+        if scores.groups != ("",):
             details["by_group"] = by_group = _means_by(classified, "group")
-            highest, lowest = ends
+            means = scores.group_means()
+            highest, lowest = scores.groups[means.argmax()], scores.groups[means.argmin()]
             labels = difference(by_group[highest], by_group[lowest])
             details["difference"] = {"of": highest, "from": lowest, "labels": labels}
         return details
 
-    def effect_basis(self, scores: Scores, n: Mapping[str, int]) -> Sequence[float]:
+    def effect_basis(self, details: Mapping[str, Json], n: Mapping[str, int]) -> Sequence[float]:
         """Return the numbers of answers of the two groups whose means differ most; none without groups."""
-        return [n[group] for group in _extreme_groups(scores)]
+        return [n[details["difference"][side]] for side in ("of", "from")] if "difference" in details else ()
 
     def finding(self, result: ItemResult) -> str:
         regard = "unequal" if details_of(result).get("groups") else "negative"
@@ -420,12 +421,6 @@ class Regard(CaseAudit[RegardSettings]):
             ends = ", ".join(f"{groups[name]:.2f} for {name}" for name in order)
             phrase = f"mean probabilities of “{label}” differ by {measurement.value:.3g} ({ends})"
         return Explanation.of(phrase, (f"{name} {means[name]:.2f}" for name in order), means)
-
-
-def _extreme_groups(scores: Scores) -> Sequence[str]:
-    """Return the groups with the highest and the lowest mean, of a tie the first; none without groups."""
-    means = scores.group_means()
-    return [scores.groups[means.argmax()], scores.groups[means.argmin()]] if scores.groups != ("",) else []
 
 
 def mean_scores(scores: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -217,6 +217,12 @@ def mean_error(numbers: Floats) -> float:
     return float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
 
 
+def mean_and_interval(numbers: Floats) -> tuple[float, tuple[float, float]]:
+    """Return the mean of at least two numbers, and its 95 % confidence interval (Student's t)."""
+    mean = float(numbers.mean())
+    return mean, intervals.interval(mean, mean_error(numbers), degrees_of_freedom=len(numbers) - 1)
+
+
 def shrunken_mean_and_error(scores: Floats, added: float = 1.0) -> tuple[float, float]:
     """Return the mean of scores in 0..1 and its standard error, after adding `added` zeros and `added` ones.
 

@@ -73,69 +73,54 @@ class Pairs:
         self._first, self._second = (_encoded(lists, numbers, k, variant) for lists in (first, second))
         self._size, self._other_size = (np.count_nonzero(side >= 0, axis=1) for side in (self._first, self._second))
         # For each item of the first list, how often it occurs in the second list, and its index there; (pairs, k) each.
-        self._times = np.empty(self._first.shape, dtype=np.int64)
-        self._place = np.empty(self._first.shape, dtype=np.int64)
+        # The index is that of the first occurrence (for the variant `fairllm`, of the last).
+        self._times, self._place = (np.empty(self._first.shape, dtype=np.int64) for _ in range(2))
         for start in range(0, len(first), PAIRS_AT_ONCE):
             part = slice(start, start + PAIRS_AT_ONCE)
-            self._times[part], self._place[part] = _counts_and_places(self._first[part], self._second[part], variant)
-        self._present: Bools = self._times > 0
+            items, others = self._first[part, :, None], self._second[part, None, :]
+            # (pairs, k, k): whether an item of the first list equals an item of the second list.
+            equal: Bools = (items == others) & (items >= 0)
+            self._times[part] = np.count_nonzero(equal, axis=2)
+            last = variant == "fairllm"
+            self._place[part] = k - 1 - equal[:, :, ::-1].argmax(axis=2) if last else equal.argmax(axis=2)
 
     def similarities(self, measure: Measure) -> Floats:
+        first, size, other_size, k = self._first, self._size, self._other_size, self.k
+        present, places = self._times > 0, np.arange(k)
+        scores: Floats
         # Empty lists divide by 0; their results are set below.
         with np.errstate(divide="ignore", invalid="ignore"):
             match measure:
                 case "jaccard":
-                    scores = self._jaccard()
+                    shared = _distinct(np.where(present, first, -1))
+                    scores = shared / (_distinct(first) + _distinct(self._second) - shared)
                 case "serp":
-                    scores = self._serp()
+                    # The weight of the shared items divided by that of a full list; the first item weighs most. As in
+                    # the authors' code, each weight is one too large for the variants `fairllm` and `langfair`; a full
+                    # list is as long as the second or as the first one; and an item that the second list repeats counts
+                    # each time for `fairllm`.
+                    length = {"normalized": k, "fairllm": other_size, "langfair": size}[self.variant]
+                    is_normalized = self.variant == "normalized"
+                    weights = k - places if is_normalized else size[:, None] - places + 1
+                    hits = self._times if self.variant == "fairllm" else present
+                    full = length * (length + 1) / 2
+                    scores = (hits * weights).sum(axis=1) / (full if is_normalized else 4 * full)
                 case "prag":
-                    scores = self._prag()
-        scores[(self._size == 0) | (self._other_size == 0)] = 0.0
-        scores[(self._size == 0) & (self._other_size == 0)] = np.nan
+                    # The share of the first list's pairs of items that the second list has in the same order. The
+                    # variant `langfair` divides by n (n + 1) for n items, which is more than their number of pairs.
+                    agree = np.zeros(len(first), dtype=np.int64)
+                    # An item that the second list lacks gets a place behind all items of the second list; padding gets
+                    # −1.
+                    place = np.where(first < 0, -1, np.where(present, self._place, k))
+                    place = np.ascontiguousarray(place.T.astype(np.int16))
+                    for row in range(k - 1):
+                        agree += np.count_nonzero(place[row] < place[row + 1 :], axis=0)
+                    scores = agree / (size * (size + 1) if self.variant == "langfair" else size * (size - 1) / 2)
+                    # A list of one item has no pair of items: its score is 1 if both lists are equal, else 0.
+                    scores[size == 1] = (first == self._second).all(axis=1)[size == 1]
+        scores[(size == 0) | (other_size == 0)] = 0.0
+        scores[(size == 0) & (other_size == 0)] = np.nan
         return scores
-
-    def _jaccard(self) -> Floats:
-        shared = _distinct(np.where(self._present, self._first, -1))
-        return np.asarray(shared / (_distinct(self._first) + _distinct(self._second) - shared))
-
-    def _serp(self) -> Floats:
-        """Return the weight of the shared items divided by the weight of a full list; the first item weighs most.
-
-        The variants `fairllm` and `langfair` have other weights. In place of the length of a full list, `fairllm` uses
-        the length of the second list, and `langfair` uses the length of the first list.
-        """
-        places, k = np.arange(self.k), self.k
-        score: Floats
-        match self.variant:
-            case "normalized":
-                score = self._present @ (k - places) / (k * (k + 1) / 2)
-            case "fairllm":
-                # As in the authors' code, each weight is one too large, and an item that the second list repeats counts
-                # each time.
-                weights = self._size[:, None] - places + 1
-                score = 0.5 * (self._times * weights).sum(axis=1) / (self._other_size * (self._other_size + 1))
-            case "langfair":
-                weights = self._size[:, None] - places + 1
-                score = 0.5 * (self._present * weights).sum(axis=1) / (self._size * (self._size + 1))
-        return score
-
-    def _prag(self) -> Floats:
-        """Return the share of the first list's pairs of items that the second list has in the same order.
-
-        The variant `langfair` divides by n (n + 1) for n items, which is more than their number of pairs.
-        """
-        size, agree = self._size, np.zeros(len(self._first), dtype=np.int64)
-        # An item that the second list lacks gets a place behind all items of the second list; padding gets −1.
-        place = np.where(self._present, self._place, self.k)
-        place[self._first < 0] = -1
-        place = np.ascontiguousarray(place.T.astype(np.int16))
-        for row in range(self.k - 1):
-            agree += np.count_nonzero(place[row] < place[row + 1 :], axis=0)
-        pairs = size * (size + 1) if self.variant == "langfair" else size * (size - 1) / 2
-        score: Floats = agree / pairs
-        # A list of one item has no pair of items: its score is 1 if both lists are equal, else 0.
-        score[size == 1] = (self._first == self._second).all(axis=1)[size == 1]
-        return score
 
 
 def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: int, variant: Variant) -> Ints:
@@ -153,20 +138,6 @@ def _encoded(lists: Sequence[Sequence[str]], numbers: defaultdict[str, int], k: 
     encoded = np.full((len(cut), k), -1, dtype=np.int32)
     encoded[np.arange(k) < lengths[:, None]] = np.fromiter(codes, dtype=np.int32, count=int(lengths.sum()))
     return encoded[order]
-
-
-def _counts_and_places(first: Ints, second: Ints, variant: Variant) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how often each item of the first list occurs in the second list, and its index there; (pairs, k) each.
-
-    If an item occurs several times in the second list, the index is that of the first occurrence (for the variant
-    `fairllm`, of the last).
-    """
-    # (pairs, k, k): whether an item of the first list equals an item of the second list.
-    equal: Bools = (first[:, :, None] == second[:, None, :]) & (first >= 0)[:, :, None]
-    times = np.count_nonzero(equal, axis=2)
-    if variant == "fairllm":
-        return times, equal.shape[2] - 1 - equal[:, :, ::-1].argmax(axis=2)
-    return times, equal.argmax(axis=2)
 
 
 def _distinct(lists: Ints) -> NDArray[np.int64]:
