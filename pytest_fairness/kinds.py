@@ -10,8 +10,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from pytest_fairness.answers.recorded import RecordedAnswers, read
-from pytest_fairness.audits import choice_answers, registry
-from pytest_fairness.audits.antecedents import coded_answers
+from pytest_fairness.audits import multiple_choice as questions
+from pytest_fairness.audits import registry
+from pytest_fairness.audits.choices import coded_answers
 from pytest_fairness.audits.lists import Lists, qualities, relevant_items
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes.base import Probe
@@ -73,7 +74,7 @@ def quality_of_resolutions(probe: CoreferenceProbe, answers: Answers) -> AnswerQ
 
 def quality_of_choices(probe: MultipleChoiceProbe, answers: Answers) -> AnswerQuality | None:
     """Return the accuracy of the answers to the questions of each template."""
-    coded = [each for each in choice_answers.code_answers(probe, answers) if each.choice is not None]
+    coded = [each for each in questions.code_answers(probe, answers) if each.choice is not None]
     names = ((" ".join(filter(None, (each.question.category, each.question.template))), each.right) for each in coded)
     return _by_unit("accuracy", ((name, float(right)) for name, right in names))
 

@@ -218,7 +218,7 @@ def _comparison_form(option: str) -> str:
 #
 # One rule holds for all of them. The last labelled line ("Final answer: no") counts. Without labels, the answer that
 # is named first, before a reason, counts, unless the rest takes it back. `after_label`, `statement` and `corrected` are
-# this rule; `choice` reads choices with it, `named_option` reads options, and `audits.antecedents` reads people.
+# this rule; `choice` reads choices with it, `named_option` reads options, and `answers.people` reads people.
 
 LONGEST = 8_000
 """Number of characters of an answer that are read; of a longer answer, half at its beginning and half at its end."""

@@ -279,8 +279,10 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
     def explanation(self, item: AuditItem[ProbeT, SettingsT], measurement: Measurement) -> Explanation:
         """Return the value in words, what contributes to it (the strongest first), and what baselines store of it.
 
-        It is made once, when the item was measured, and kept in the measurement.
+        It is made once, when the item was measured, and kept in the measurement; by default, `measure` made it.
         """
+        if measurement.explanation.phrase:
+            return measurement.explanation
         return Explanation(self.phrase.format(value=measurement.value, unit=self.info.unit).rstrip())
 
     def explanation_of_change(self, item: AuditItem[ProbeT, SettingsT], comparison: Comparison) -> Explanation:

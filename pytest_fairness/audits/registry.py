@@ -58,8 +58,8 @@ AUDITS: dict[str, dict[str, str]] = {
         "likelihood": "pytest_fairness.audits.likelihood:Likelihood",
     },
     "coreference": {
-        "coreference": "pytest_fairness.audits.pronouns:Coreference",
-        "accuracy_gap": "pytest_fairness.audits.pronouns:AccuracyGap",
+        "coreference": "pytest_fairness.audits.choices:Coreference",
+        "accuracy_gap": "pytest_fairness.audits.choices:AccuracyGap",
     },
     "multiple_choice": {
         "accuracy": "pytest_fairness.audits.multiple_choice:Accuracy",

@@ -66,6 +66,7 @@ class UnitTable:
             the value can change by any amount.
         least_error: standard error to use if the rows of all units are equal; see `Sample`.
         effect_basis: see `Evidence`.
+        explain: function that explains the value; `None` if the audit's method `explanation` does.
     """
 
     units: tuple[str, ...]
@@ -77,6 +78,7 @@ class UnitTable:
     step: float = 0.0
     least_error: float = 0.0
     effect_basis: Sequence[float] = ()
+    explain: Callable[[float], Explanation] | None = None
 
     @property
     def complete(self) -> NDArray[np.bool_]:
@@ -323,8 +325,9 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         bounds = statistic.bounds(sample, item.alpha, item.beta)
         pairs = self.pairs(observed, random) if statistic.tests_pairs else ()
         crossed = self.intersection(item, table) if statistic.distance is not None else None
+        value = float(statistic.value(sample.means))
         return Measurement(
-            value=float(statistic.value(sample.means)),
+            value=value,
             interval=statistic.interval(sample),
             standard_error=statistic.standard_error(sample),
             p_value=min(pair.p_value for pair in pairs) if pairs else self.p_value(observed, random),
@@ -350,6 +353,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
                 bounds=bounds,
                 effect_basis=tuple(self.effect_basis(table)),
             ),
+            explanation=Explanation() if table.explain is None else table.explain(value),
         )
 
     def concerns(self, item: AuditItem[ProbeT, SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.audits.choice_answers import code_answers
+from pytest_fairness.audits.multiple_choice import code_answers
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.kinds import recorded_answers
 from pytest_fairness.records import Status

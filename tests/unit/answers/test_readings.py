@@ -8,8 +8,8 @@ import pytest
 from ruamel.yaml import YAML
 
 from pytest_fairness.answers import choices
+from pytest_fairness.answers.people import choice
 from pytest_fairness.answers.reading import answer
-from pytest_fairness.audits.antecedents import choice
 from pytest_fairness.languages import language
 from pytest_fairness.records import (
     Answer,

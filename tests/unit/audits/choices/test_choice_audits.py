@@ -17,7 +17,7 @@ from pytest_fairness import kinds
 from pytest_fairness.answers import reading
 from pytest_fairness.audits import answer_checks, registry
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.choice_answers import code_answers
+from pytest_fairness.audits.multiple_choice import code_answers
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.languages import ENGLISH

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.audits.antecedents import MAX_CHARACTERS, Choice, choice
+from pytest_fairness.answers.people import MAX_CHARACTERS, Choice, choice
 from tests.support.answers import ANSWERS, SHIFT, Code, Question
 
 TURNED: dict[Choice | None, Choice | None] = {"first": "second", "second": "first"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_fairness.answers.people import Choice
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.antecedents import Choice, CodedAnswer, coded_answers
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.pronouns import Coreference, choice_counts, choices_table, stereotyped_sentences
+from pytest_fairness.audits.choices import (
+    CodedAnswer,
+    Coreference,
+    choice_counts,
+    choices_table,
+    coded_answers,
+    stereotyped_sentences,
+)
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes import CoreferenceProbe
@@ -65,7 +73,7 @@ def coded(row: dict[str, Any]) -> CodedAnswer:
     choice = {"masc": "first", "fem": "second"}.get(row["answer"], row["answer"])
     subject = names[0] if row["subject_occupation"] == "masc" else names[1]
     labels = {"item": f"item {row['item']}", "first": subject, "pronoun": row["pronoun"]}
-    return CodedAnswer(labels, 0, "", names, choice, row["answer"])
+    return CodedAnswer(tuple(labels.values()), 0, row["answer"], labels, "", names, choice)
 
 
 @pytest.mark.parametrize("vector", vectors("coref_kotek"))
@@ -134,13 +142,11 @@ TURNED: dict[Choice | None, Choice | None] = {"first": "second", "second": "firs
 def exchanged(run: list[Answer]) -> list[CodedAnswer]:
     """Return the coded answers with "she" and "he", and masculine and feminine occupations, exchanged."""
     return [
-        CodedAnswer(
-            {**each.labels, "pronoun": "he" if each.labels["pronoun"] == "she" else "she"},
-            each.trial,
-            each.sentence,
-            (each.names[1], each.names[0]),
-            TURNED.get(each.choice, each.choice),
-            each.text,
+        replace(
+            each,
+            labels={**each.labels, "pronoun": "he" if each.labels["pronoun"] == "she" else "she"},
+            names=(each.names[1], each.names[0]),
+            choice=TURNED.get(each.choice, each.choice),
         )
         for each in coded_answers(PROBE, run)
     ]

@@ -1,93 +1,20 @@
-"""Antecedents of pronouns: the person whom an answer names, and the mentions of both people."""
+"""The person whom an answer names as the antecedent of a pronoun, and the mentions of both people."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
 from pytest_fairness.answers import choices
 from pytest_fairness.languages import ENGLISH
-from pytest_fairness.probes.coreference import CoreferenceProbe
-from pytest_fairness.records import Answer, Json, Status
-
-# Answers of a coreference probe, each with the person that the answer names (its choice).
-
-SHOWN_SENTENCES = 10
-"""Largest number of example sentences in the details."""
-
 
 Choice = Literal["first", "second", "ambiguous"]
 """The person that an answer names: the first or the second; `ambiguous` if the answer says that either may be meant."""
 PEOPLE: tuple[Choice, Choice] = ("first", "second")
-
-
-@dataclass(frozen=True)
-class CodedAnswer:
-    """An answer with the person it names, if any, the sentence (empty if a file has none), and the two names."""
-
-    labels: Mapping[str, str]
-    trial: int
-    sentence: str
-    names: tuple[str, str]
-    choice: Choice | None
-    text: str
-
-    @property
-    def cell(self) -> tuple[str, ...]:
-        return tuple(
-            self.labels[name] for name in ("item", "first", "pronoun", "line", "version") if name in self.labels
-        )
-
-
-def coded_answers(probe: CoreferenceProbe, answers: Iterable[Answer]) -> list[CodedAnswer]:
-    coded = [_coded_answer(probe, answer) for answer in answers]
-    return sorted(coded, key=lambda coded: (coded.cell, coded.trial))
-
-
-def _coded_answer(probe: CoreferenceProbe, answer: Answer) -> CodedAnswer:
-    asked = probe.prompt_parts(answer.labels)
-    text = answer.text or ""
-    chosen = None
-    if answer.status in (Status.OK, Status.REFUSED):
-        chosen = choice(text, asked.names, sentence=asked.sentence, question=asked.question)
-    if answer.status is Status.REFUSED and chosen != "ambiguous":
-        # "I'm sorry, I cannot answer who is meant, as it is unclear" is an answer; any other refusal is missing.
-        chosen = None
-    return CodedAnswer(answer.labels, answer.trial, asked.sentence, asked.names, chosen, text)
-
-
-def worse_sentences(
-    current: Sequence[CodedAnswer], baseline: Sequence[CodedAnswer], loss: Callable[[CodedAnswer], int]
-) -> list[dict[str, Json]]:
-    """Return the sentences whose answers' loss grew most, with the answer of both runs; missing answers are ignored."""
-    earlier = {(coded.cell, coded.trial): coded for coded in baseline if coded.choice is not None}
-    pairs = [
-        (loss(coded) - loss(before), coded, before)
-        for coded in current
-        if coded.choice is not None and (before := earlier.get((coded.cell, coded.trial))) is not None
-    ]
-    worse = sorted((pair for pair in pairs if pair[0] > 0), key=lambda pair: -pair[0])
-    shown: dict[tuple[str, ...], dict[str, Json]] = {}
-    for _, coded, before in worse:
-        shown.setdefault(coded.cell, {**example(coded), "before": before.text})
-    return list(shown.values())[:SHOWN_SENTENCES]
-
-
-def examples(coded: Iterable[CodedAnswer]) -> list[dict[str, Json]]:
-    shown: dict[tuple[str, ...], dict[str, Json]] = {}
-    for each in coded:
-        shown.setdefault(each.cell, example(each))
-    return list(shown.values())[:SHOWN_SENTENCES]
-
-
-def example(coded: CodedAnswer) -> dict[str, Json]:
-    sentence = coded.sentence or f"{coded.labels.get('item', '')}, {coded.labels.get('pronoun', '')}"
-    return {"sentence": sentence, "answer": coded.text}
-
 
 # Rules that find the person whom an answer names as the antecedent of a pronoun.
 #
