@@ -101,13 +101,13 @@ class ItemChange:
     def half_width(self) -> float | None:
         """Return half the change's 95 % interval; without measured answers, runs count as independent."""
         if self.comparison is not None:
-            ends = self.comparison.interval
-            return None if ends is None else (ends[1] - ends[0]) / 2
+            return intervals.half_width(self.comparison.interval)
         errors = [entry.standard_error for entry in (self.old, self.new) if entry is not None]
         known = [error for error in errors if error is not None]
         if len(known) < 2:
             return None
-        return intervals.quantile(0.975) * math.hypot(*known)
+        width = intervals.quantile(0.975) * math.hypot(*known)
+        return intervals.half_width((-width, width))
 
     @property
     def tolerance(self) -> float | None:

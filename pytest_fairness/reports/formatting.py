@@ -51,12 +51,8 @@ def signed(value: float | None) -> str:
 
 
 def spread(half_width: float) -> str:
-    """Return half the width of an interval with 2 significant digits, or with all before the point: `540`, `0.056`.
-
-    A rounding error is 0.
-    """
-    is_whole = 99.5 <= half_width < LARGE
-    return f"{0.0 if half_width < ROUNDING else half_width:{'.0f' if is_whole else '.2g'}}"
+    """Return half the width of an interval with 2 significant digits, or with all before the point: `540`, `0.056`."""
+    return f"{half_width:{'.0f' if 99.5 <= half_width < LARGE else '.2g'}}"
 
 
 def with_interval(text: str, interval: Sequence[float | None] | None) -> str:

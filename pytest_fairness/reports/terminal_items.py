@@ -14,6 +14,7 @@ from pytest_fairness.reports import formatting
 from pytest_fairness.reports.formatting import printable, reason_lines, wrap
 from pytest_fairness.reports.report_items import verdict_counts
 from pytest_fairness.reports.view import ItemView, status_in_words
+from pytest_fairness.stats.intervals import half_width
 
 # Table of the terminal summary: a row for each item, and its finding where the row alone is not sufficient.
 
@@ -82,22 +83,14 @@ def _cells(view: ItemView, *, several_probes: bool, rounded: bool) -> dict[str, 
 
 def _with_half_width(text: str, interval: Sequence[float | None] | None) -> str:
     """Return the text of a number with the half width of its 95 % interval, as `0.12 ± 0.056`, if there is one."""
-    half = _half_width(interval)
+    half = half_width(interval)
     return text if half is None else f"{text} ± {formatting.spread(half)}"
 
 
 def _rounded(value: float | None, interval: Sequence[float | None] | None) -> float | None:
     """Return the value rounded to the place of the half width's second digit: 0.1234 ± 0.056 gives 0.123."""
-    half = _half_width(interval)
+    half = half_width(interval)
     return value if value is None or not half else round(value, 1 - math.floor(math.log10(half)))
-
-
-def _half_width(interval: Sequence[float | None] | None) -> float | None:
-    low, high = interval or (None, None)
-    if low is None or high is None:
-        return None
-    half = (high - low) / 2
-    return 0.0 if half <= formatting.ROUNDING * max(1.0, abs(low), abs(high)) else half
 
 
 def _fitting(

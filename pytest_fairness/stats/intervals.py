@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -16,6 +17,19 @@ if TYPE_CHECKING:
 
 POWER = 0.80
 """Probability with which a test detects the minimum detectable effect."""
+
+
+ROUNDING = 1e-12
+"""Half width, in parts of the larger limit (at least 1), below which an interval has no width but a rounding error."""
+
+
+def half_width(interval: Sequence[float | None] | None) -> float | None:
+    """Return half the width of an interval, 0 for a rounding error; `None` without an interval or a limit."""
+    low, high = interval or (None, None)
+    if low is None or high is None:
+        return None
+    half = (high - low) / 2
+    return 0.0 if half < ROUNDING * max(1.0, abs(low), abs(high)) else half
 
 
 def quantile(probability: float, degrees_of_freedom: float | None = None) -> float:
