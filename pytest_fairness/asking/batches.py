@@ -15,8 +15,8 @@ from typing import TypeVar
 from pytest_fairness.asking.claims import Freshness, RunId
 from pytest_fairness.asking.engine import TargetCaller
 from pytest_fairness.asking.limits import BATCH_PRICE, GiveUpTimer, with_cost
-from pytest_fairness.asking.requests import COUNTED, FAILURES
 from pytest_fairness.asking.store import Batch, BatchState, BatchTable, Store, response_key
+from pytest_fairness.asking.tracker import COUNTED, FAILURES
 from pytest_fairness.backends import chunks_of
 from pytest_fairness.errors import (
     AnswersMissing,

@@ -1,10 +1,9 @@
-"""Engine and sender: answers from the store or from one target, which is asked in the background."""
+"""Engine: answers from the store or from one target, which it asks in the background."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import math
 import os
 import socket
@@ -12,17 +11,16 @@ import threading
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from pytest_fairness.asking.claims import Freshness, RunId
-from pytest_fairness.asking.limits import DEFAULT_TIMING, Attempts, GiveUpTimer, Timing
-from pytest_fairness.asking.requests import AttemptResult, Preflight, RequestTracker, StoreSync
+from pytest_fairness.asking.claims import ClaimResult, Freshness, RunId, StopReason
+from pytest_fairness.asking.limits import DEFAULT_TIMING, Attempts, GiveUpTimer, Timing, over_budget, with_cost
 from pytest_fairness.asking.store import BatchTable, Store, response_key
+from pytest_fairness.asking.tracker import FAILURES, RequestTracker
 from pytest_fairness.errors import (
     AnswersMissing,
     FairnessError,
@@ -34,21 +32,17 @@ from pytest_fairness.errors import (
     one_line,
 )
 from pytest_fairness.options import MAX_TRIALS, RunSettings
-from pytest_fairness.records import TOO_LONG, Request, Response
-from pytest_fairness.resources import Recent
+from pytest_fairness.records import TOO_LONG, Json, Request, Response
+from pytest_fairness.resources import Recent, rare_collections
 from pytest_fairness.targets.base import DaemonThreads, Target, is_cancelled
 from pytest_fairness.targets.secrets import environment_redactor
-
-# Engine: gets answers from the store or from one target; it sends requests to the target in the background.
 
 BATCH = 4_000
 """Number of requests that are planned together. Requests with a recorded answer are removed from memory before the next
 requests are planned."""
-
 KEPT_KEYS = 20_000
 """Maximum number of request keys that are kept in memory, because they are needed again: when requests are planned, and
 by each item that uses the answers."""
-
 DESCRIPTORS = 8
 """Minimum number of free file descriptors to start a run: 3 for the event loop, 3 for a connection to the store, 2 for
 requests."""
@@ -77,23 +71,9 @@ class Engine:
         self._store, self._target, self._replay = store, target, settings.replay
         self._key_of = Recent(partial(response_key, target.identity), KEPT_KEYS)
         self._batches = BatchTable(store)
-        self._fresh = Freshness(run.name, oldest)
-        self._tracker, self._timing = RequestTracker(), timing
-        timer = GiveUpTimer(target.name, settings.give_up, timing.give_up_unreachable)
-        preflight = Preflight(self._tracker)
-        self._sync = StoreSync(
-            store,
-            target,
-            self._tracker,
-            settings,
-            timer,
-            preflight,
-            fresh=self._fresh,
-            owner=f"{owner}/{uuid.uuid4().hex[:8]}",
-            run=run,
-            timing=timing,
-        )
-        self._sender = Sender(target, self._tracker, settings, self._sync, timer, preflight, timing)
+        self._fresh, self._tracker, self._timing = Freshness(run.name, oldest), RequestTracker(), timing
+        owner = f"{owner}/{uuid.uuid4().hex[:8]}"
+        self._sender = Sender(store, target, self._tracker, settings, self._fresh, owner, run, timing)
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
@@ -150,7 +130,7 @@ class Engine:
             asked_again: answers that no other run may reuse; every other run sends these requests again.
             cost: cost of the tokens; only present if the target has a price.
         """
-        return self._sync.counts()
+        return self._sender.counts()
 
     def stop(self, grace: float | None = None) -> None:
         """Stop sending, wait `grace` seconds for the requests in flight, and close the target; later requests fail."""
@@ -177,27 +157,31 @@ class Engine:
             self._tracker.settle_elsewhere([], {key: _not_recorded(new[key]) for key in new if key not in recorded})
             return
         if batched:
-            self._tracker.settle_elsewhere([], dict.fromkeys(batched, _in_batch_error(self._target.name, len(batched))))
+            error = AnswersMissing(
+                f"not answered yet: a batch holds {counted(len(batched), 'request')} to {self._target.name}. Run again "
+                "later with --fairness-batch=collect, or run with --fairness-batch=wait to wait for the answers"
+            )
+            self._tracker.settle_elsewhere([], dict.fromkeys(batched, error))
             left = bool(self._tracker.next_unsent(1))
         if left:
             with self._starting:
                 if self._thread is None:
-                    self._start()
+                    thread = threading.Thread(target=self._run, name="fairness-engine", daemon=True)
+                    try:
+                        thread.start()
+                    except RuntimeError as error:
+                        self._tracker.close(self._start_error(error))
+                    else:
+                        self._thread = thread
             self._sender.wake()
-
-    def _start(self) -> None:
-        thread = threading.Thread(target=self._run, name="fairness-engine", daemon=True)
-        try:
-            thread.start()
-        except RuntimeError as error:
-            self._tracker.close(self._start_error(error))
-        else:
-            self._thread = thread
 
     def _run(self) -> None:
         """Run the sender; if the event loop cannot start, settle all requests as failed."""
         try:
-            _require_descriptors()
+            # Without enough free descriptors, an event loop would print a traceback.
+            with contextlib.ExitStack() as opened:
+                for _ in range(DESCRIPTORS):
+                    opened.callback(os.close, os.open(os.devnull, os.O_RDONLY))
             # An event loop opens such a socket. This test avoids a half-made event loop if sockets are blocked.
             socket.socket(getattr(socket, "AF_UNIX", socket.AF_INET)).close()
             runner = asyncio.Runner()
@@ -216,24 +200,6 @@ class Engine:
         return FairnessError(f"{self._target.name} cannot be asked: {reason}. {cure}.")
 
 
-def _require_descriptors() -> None:
-    """Raise `OSError` without enough free descriptors; an event loop would print a traceback."""
-    opened: list[int] = []
-    try:
-        opened.extend(os.open(os.devnull, os.O_RDONLY) for _ in range(DESCRIPTORS))
-    finally:
-        for descriptor in opened:
-            os.close(descriptor)
-
-
-def _in_batch_error(name: str, count: int) -> AnswersMissing:
-    which = counted(count, "request")
-    return AnswersMissing(
-        f"not answered yet: a batch holds {which} to {name}. Run again later with --fairness-batch=collect, or run "
-        "with --fairness-batch=wait to wait for the answers"
-    )
-
-
 def _not_recorded(request: Request) -> AnswersMissing:
     prompt, trial = one_line(request.prompt, 60), request.trial % MAX_TRIALS
     return AnswersMissing(
@@ -244,16 +210,22 @@ def _not_recorded(request: Request) -> AnswersMissing:
 
 # Sender: claims planned requests, sends them to the target and records the results in the store.
 #
-# The sender runs in the event loop of the engine's thread. It alternates between one synchronisation with the store
-# (`requests.py`) and a wait for the next event: a result, a new request, a due retry, or a deadline.
+# The sender runs in the event loop of the engine's thread. It alternates between one synchronisation with the store, in
+# a thread of its own, and a wait for the next event: a result, a new request, a due retry, or a deadline. One
+# transaction records the results that have arrived, and claims further requests. So no request is sent before the
+# answers received so far are recorded, and answers that arrive together need only one write.
+#
+# Preflight: a run's first request to a server is sent alone, so that a wrong key or model name causes one error. If it
+# is rejected, another prompt is sent alone, because a server may reject the content of the first one.
 
 GATHERED_SHARE = 1 / 16
 """If the number of results to record exceeds this share of the requests in flight, the results are recorded at
 once, without waiting for further results."""
-
 SENT_TOGETHER = 8
 """Number of requests that are prepared one after another; then they are written to their connections. If all requests
 were prepared first, the first one would be written only when the last one is ready."""
+_OVERLOADS = (RetryReason.OVERLOADED, RetryReason.TIMEOUT, RetryReason.UNREACHABLE)
+"""Reasons of failures after which the target gets fewer requests at a time."""
 
 
 class InFlight(NamedTuple):
@@ -263,22 +235,41 @@ class InFlight(NamedTuple):
     sent_at: float
 
 
+class AttemptResult(NamedTuple):
+    """Result of one attempt to send a request.
+
+    Attributes:
+        sent_at: time at which the request was sent (seconds since the epoch).
+        retry_at: time of the next attempt (monotonic seconds), or `None` if there is no next attempt.
+    """
+
+    key: str
+    request: Request
+    outcome: Response | FairnessError
+    sent_at: float
+    retry_at: float | None = None
+
+
 class Sender:
     """Sender of the requests in a tracker, within the limits of the run and of the target, which it opens."""
 
     def __init__(
         self,
+        store: Store,
         target: Target,
         tracker: RequestTracker,
         settings: RunSettings,
-        sync: StoreSync,
-        timer: GiveUpTimer,
-        preflight: Preflight,
+        fresh: Freshness,
+        owner: str,
+        run: RunId,
         timing: Timing,
     ) -> None:
-        self._target, self._tracker, self._sync, self._timer, self._timing = target, tracker, sync, timer, timing
-        self._preflight = preflight
-        self._caller = TargetCaller(target, settings, timer)
+        self._store, self._target, self._tracker, self._settings = store, target, tracker, settings
+        self._fresh, self._owner, self._run, self._timing = fresh, owner, run, timing
+        # Maximum number of requests in flight, of all processes together.
+        self._capacity = min(settings.concurrency, target.concurrency or settings.concurrency)
+        self._timer = GiveUpTimer(target.name, settings.give_up, timing.give_up_unreachable)
+        self._caller = TargetCaller(target, settings, self._timer)
         self._threads = DaemonThreads("fairness-store")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._wakeup = asyncio.Event()
@@ -288,8 +279,25 @@ class Sender:
         self._attempts: defaultdict[str, Attempts] = defaultdict(lambda: Attempts(timing))
         self._gathering: asyncio.TimerHandle | None = None
         self._stop_at = math.inf
+        self._position = store.position()
+        self._backing_off: dict[str, AttemptResult] = {}
+        """Requests that wait for their next attempt, each with the result of the last one."""
+        self._last_claim = self._last_renewal = 0.0
+        self._resume_at = 0.0
+        """Time at which the target's rate limit allows the next request (monotonic seconds)."""
+        self._target_error: str | None = None
+        """Error that another process of the run stored because the target can answer no request."""
+        self._preflight: str | None = None
+        """Key of the request that this process now sends alone."""
+        self._rejected = False
+        """Whether the run's first request was rejected, so that a rejection of this one ends sending."""
 
     # Called from any thread
+
+    def counts(self) -> dict[str, float]:
+        counts = self._tracker.counts()
+        asked_again = counts["answered"] if self._settings.fresh or not self._target.reusable else 0
+        return {**with_cost(counts, self._settings.price_of(self._target.name)), "asked_again": asked_again}
 
     def wake(self) -> None:
         self._call_soon(self._wakeup.set)
@@ -349,18 +357,16 @@ class Sender:
             self._gathering.cancel()
             self._gathering = None
         fatal = next((result.outcome for result in results if isinstance(result.outcome, TargetError)), None)
-        free = 0 if fatal or self._stopping else self._sync.capacity - len(self._in_flight)
+        free = 0 if fatal or self._stopping else self._capacity - len(self._in_flight)
         try:
-            claimed = await self._threads.run(self._sync.record_and_claim, results, free, woken)
+            claimed = await self._threads.run(self._record_and_claim, results, free, woken)
         except StoreError:
             self._results = results + self._results  # `_finish` tries once more
             raise
         if fatal:
             raise fatal
-        if self._sync.target_error:
-            raise TargetError(self._sync.target_error)
-        if self._sync.stopped:
-            self._stop_at = min(self._stop_at, time.monotonic() + self._timing.stop_grace)
+        if self._target_error:
+            raise TargetError(self._target_error)
         for index, (key, request) in enumerate(claimed.items(), 1):
             self._in_flight[key] = InFlight(asyncio.create_task(self._send(key, request)), time.monotonic())
             if index % SENT_TOGETHER == 0:
@@ -384,13 +390,14 @@ class Sender:
         until = self._stop_at
         unsettled = self._tracker.has_unsettled
         if unsettled:
-            resume_at = self._sync.resume_at
+            resume_at = self._resume_at
             give_up_at = self._timer.deadline([request.sent_at for request in self._in_flight.values()], resume_at)
             look_at = now + (self._timing.poll if self._tracker.next_unsent(1) else self._timing.claim_renewal)
             until = min(until, give_up_at, look_at)
             # A retry waits for the target's rate limit. It also waits at least `poll`, because other processes may use
             # all slots, and this loop would then run without a pause.
-            until = min(until, max(self._sync.next_retry, resume_at, now + self._timing.poll))
+            retry_at = min((waiting.retry_at or 0.0 for waiting in self._backing_off.values()), default=math.inf)
+            until = min(until, max(retry_at, resume_at, now + self._timing.poll))
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(None if until == math.inf else until - now):
                 await self._wakeup.wait()
@@ -399,8 +406,13 @@ class Sender:
 
     async def _send(self, key: str, request: Request) -> None:
         """Send one request, and keep the result until the next synchronisation with the store."""
-        sent_at = self._sync.now()
-        outcome, retry_at = self._preflight.final_outcome(key, request, await self._caller.send(request)), None
+        sent_at = self._store.database.now()
+        outcome, retry_at = await self._caller.send(request), None
+        if key == self._preflight and self._rejected and self._is_rejection(request, outcome):
+            said, check = str(outcome).rstrip("."), getattr(outcome, "check", "")
+            outcome = TargetError(
+                f"{said}. The first requests were rejected, so no more were sent. Check {check}; run again."
+            )
         if isinstance(outcome, RequestFailed):
             attempts = self._attempts[key]
             pause = attempts.pause_after(outcome)
@@ -422,6 +434,15 @@ class Sender:
             loop = asyncio.get_running_loop()
             self._gathering = loop.call_later(self._timing.gather, self._wakeup.set)
 
+    def _is_rejection(self, request: Request, outcome: Response | FairnessError) -> bool:
+        """Return whether the target rejected a request for a reason that may concern all other requests too.
+
+        The result is `False` if the run reuses an answer of the target, which shows that the target accepted an earlier
+        request. It is also `False` for embeddings, because a single text may be too long.
+        """
+        rejected = isinstance(outcome, RequestFailed) and outcome.check is not None
+        return rejected and request.answer_format != "embedding" and not self._tracker.counts()["reused"]
+
     async def _finish(self) -> None:
         tasks = [request.task for request in self._in_flight.values()]
         for task in tasks:
@@ -429,13 +450,151 @@ class Sender:
         if tasks:
             await asyncio.wait(tasks, timeout=1)
         with contextlib.suppress(StoreError):  # the error that ended the loop has been reported
-            await self._threads.run(self._sync.record_and_claim, self._results, 0, False)
-            await self._threads.run(self._sync.release_all)
+            await self._threads.run(self._record_and_claim, self._results, 0, False)
+            await self._threads.run(self._store.claims.release_all, self._owner)
         self._tracker.close(AnswersMissing("not sent: the run has ended; run again to continue"))
         with contextlib.suppress(StoreError):
-            await self._threads.run(self._sync.put_counts)
+            await self._threads.run(self._put_counts)
         await self._target.close()
         self._threads.close()
+
+    # Called in a thread, one at a time
+
+    def _record_and_claim(self, results: list[AttemptResult], free: int, woken: bool) -> dict[str, Request]:
+        """Record results, claim up to `free` requests, and return these by key; the sender must send them at once.
+
+        `woken` says whether new requests may have been planned since the last call.
+        """
+        store, tracker, now, target = self._store, self._tracker, time.monotonic(), self._target.identity
+        changed = store.database.has_changed()
+        if changed:
+            changes = store.changes(self._position, target, self._fresh)
+            self._position = changes.position
+            failed = {key: RequestFailed(message) for key, message in changes.failed.items()}
+            if tracker.settle_elsewhere(changes.answered, failed):
+                self._timer.record_answer()
+            self._target_error = store.runs.target_error(self._run, target)
+            free = 0 if self._target_error else free
+        due = [key for key, waiting in self._backing_off.items() if (waiting.retry_at or 0.0) <= now]
+        renewing = now - self._last_renewal > self._timing.claim_renewal
+        late = now - self._last_claim > self._timing.claim_retry or (self._last_claim < self._resume_at <= now)
+        claiming = free > 0 and (woken or changed or late or due)
+        # More keys than can be sent, because other processes may have claimed the first keys.
+        candidates = tracker.next_unsent(free + 2 * self._capacity) if claiming else []
+        first = next((result for result in results if result.key == self._preflight), None)
+        if first is not None and self._is_rejection(first.request, first.outcome):
+            candidates = tracker.next_unsent()[-1:]
+        if not (results or candidates or renewing or (claiming and due)):
+            return {}
+        due = due if claiming else []
+        claim = store.database.write(lambda: self._write(results, first, candidates, due, free, renewing=renewing))
+        if claim.preflight or (first is not None and self._passes(first)):
+            self._preflight = claim.claimed[0] if claim.preflight else None
+            self._rejected = claim.rejected
+        self._last_claim, self._last_renewal = now, now if renewing else self._last_renewal
+        return self._settle(results, claim, now)
+
+    def _passes(self, first: AttemptResult) -> bool:
+        """Return whether all requests may be sent after this result of the run's first request."""
+        outcome = first.outcome
+        rephrased = isinstance(outcome, RequestFailed) and outcome.retry is RetryReason.REPHRASED
+        return not (rephrased or isinstance(outcome, TargetError) or self._is_rejection(first.request, outcome))
+
+    def _write(
+        self,
+        results: list[AttemptResult],
+        first: AttemptResult | None,
+        candidates: list[str],
+        due: list[str],
+        free: int,
+        *,
+        renewing: bool,
+    ) -> ClaimResult:
+        """Record results, adapt the rate limit, and claim requests; must be called in a transaction."""
+        store, target = self._store, self._target.identity
+        if first is not None and self._passes(first):
+            store.runs.put_preflight(self._run, target, None)
+        answers = [(key, request, outcome) for key, request, outcome, *_ in results if isinstance(outcome, Response)]
+        if answers:
+            store.record_all(answers, target, self._fresh)
+        before = limit = store.rate_limits.get(target)
+        for key, _, outcome, sent_at, retry_at in results:
+            if isinstance(outcome, Response):
+                limit = limit.after_answer(self._capacity)
+                continue
+            if isinstance(outcome, TargetError):
+                store.claims.release(key, self._owner)  # another run may have a valid key, for example
+                store.runs.put_target_error(self._run, target, str(outcome))
+            elif retry_at is not None:
+                store.claims.back_off(key, self._owner)
+            else:
+                store.record_failure(key, target, str(outcome), self._fresh)
+            if isinstance(outcome, RequestFailed) and outcome.retry in _OVERLOADS:
+                limit = limit.after_overload(
+                    self._capacity,
+                    sent_at=sent_at,
+                    now=store.database.now(),
+                    retry_after=outcome.retry_after,
+                    timing=self._timing,
+                )
+        if limit != before:
+            store.rate_limits.put(target, limit)
+        if renewing:
+            store.claims.renew(self._owner, self._timing.claim_lease)
+        claim = store.claims.claim(
+            candidates,
+            self._owner,
+            retries=due,
+            limit=max(free, 0),
+            capacity=self._capacity,
+            lease_seconds=self._timing.claim_lease,
+            fresh=self._fresh,
+            target=target,
+            run=self._run,
+            max_requests=self._settings.max_requests,
+            preflight=getattr(self._target, "preflight", True),
+        )
+        if results or claim.claimed:
+            self._put_counts()
+        return claim
+
+    def _settle(self, results: list[AttemptResult], claim: ClaimResult, now: float) -> dict[str, Request]:
+        """Settle requests after the transaction, because waiting threads then read the answers from the store.
+
+        Return the claimed requests by key.
+        """
+        tracker = self._tracker
+        self._resume_at = now + claim.resume_at - self._store.database.now()
+        self._backing_off |= {result.key: result for result in results if result.retry_at is not None}
+        tracker.settle((result.key, result.outcome) for result in results if result.retry_at is None)
+        tracker.settle_elsewhere(claim.answered, {})
+        if results and not tracker.has_unsettled:
+            self._put_counts()  # perhaps for the last time, and other processes show these counts
+        for key in claim.answered:
+            self._backing_off.pop(key, None)
+        if claim.stop_reason is StopReason.OVER_BUDGET:
+            self._end_budget()
+        elif claim.stop_reason is StopReason.STOPPED:
+            tracker.close(AnswersMissing("not sent: the run was stopped; run again to continue"), unsent_only=True)
+            self._stop_at = min(self._stop_at, time.monotonic() + self._timing.stop_grace)
+        retries = {key: self._backing_off.pop(key).request for key in claim.claimed if key in self._backing_off}
+        return retries | tracker.start(claim.claimed, retries=len(retries))
+
+    def _end_budget(self) -> None:
+        """Settle the requests that the budget no longer allows as failed, but not those that others have sent."""
+        error_of = partial(
+            over_budget, self._settings.max_requests or 0, self._target.reusable, shared=self._run.shared
+        )
+        for key in self._backing_off:
+            self._store.claims.release(key, self._owner)
+        self._tracker.settle((key, error_of(str(waiting.outcome))) for key, waiting in self._backing_off.items())
+        self._backing_off.clear()
+        lost = self._store.claims.unclaimed(self._tracker.next_unsent(), self._fresh)
+        self._tracker.settle_elsewhere([], dict.fromkeys(lost, error_of()))
+
+    def _put_counts(self) -> None:
+        counts: dict[str, Json] = {**self.counts(), FAILURES: self._tracker.failures()}
+        self._store.runs.put_request_counts(self._run, self._owner, counts)
 
 
 # One attempt to send a request, with the time limit, the size limit and the removal of secrets.
@@ -493,31 +652,3 @@ class TargetCaller:
             fingerprint=response.fingerprint and redact(response.fingerprint),
             created=time.time(),
         )
-
-
-# Pace of Python's garbage collector while requests are in flight.
-
-THRESHOLD = 300_000
-"""Number of new objects after which Python searches for garbage. With Python's default of 700, searching through the
-objects of 1,000 requests in flight takes a quarter of the processor time."""
-
-_lock = threading.Lock()
-_thresholds_before: list[tuple[int, int, int]] = []
-"""For each engine that sends requests, the thresholds when it started."""
-
-
-@contextmanager
-def rare_collections() -> Iterator[None]:
-    """Make Python search for garbage rarely in the `with` block; several threads may be in such blocks at once."""
-    with _lock:
-        _thresholds_before.append(gc.get_threshold())
-        first, *others = _thresholds_before[0]
-        if first:  # 0 means that the user has turned collections off
-            gc.set_threshold(max(first, THRESHOLD), *others)
-    try:
-        yield
-    finally:
-        with _lock:
-            first, *others = _thresholds_before.pop()
-            if not _thresholds_before:
-                gc.set_threshold(first, *others)

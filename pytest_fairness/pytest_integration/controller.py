@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_fairness.asking.requests import failure_counts, total_counts
+from pytest_fairness.asking.tracker import failure_counts, total_counts
 from pytest_fairness.baselines.changes import commit_description
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.pytest_integration import item_results

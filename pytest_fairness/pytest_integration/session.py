@@ -18,9 +18,8 @@ import pytest
 # pytest-forked calls the same function; pytest has no public one.
 from _pytest.runner import runtestprotocol
 
-from pytest_fairness.asking.engine import rare_collections
 from pytest_fairness.asking.limits import DEFAULT_TIMING
-from pytest_fairness.asking.requests import total_counts
+from pytest_fairness.asking.tracker import total_counts
 from pytest_fairness.backends import require_package
 from pytest_fairness.errors import FairnessError, StoreError, counted
 from pytest_fairness.options import RunSettings
@@ -41,6 +40,7 @@ from pytest_fairness.pytest_integration.planning import REQUEST_FIXTURES, TARGET
 from pytest_fairness.pytest_integration.terminal import GuardedFile, ProgressLine
 from pytest_fairness.records import VerdictName
 from pytest_fairness.reports.formatting import printable, wrap
+from pytest_fairness.resources import rare_collections
 from pytest_fairness.run import Run, error_result, open_judge
 from pytest_fairness.targets import open_target
 from pytest_fairness.targets.base import has_batches

@@ -20,8 +20,8 @@ from pytest_fairness.asking.claims import Freshness, RunId
 from pytest_fairness.asking.database import this_process
 from pytest_fairness.asking.engine import Engine
 from pytest_fairness.asking.limits import DEFAULT_TIMING
-from pytest_fairness.asking.requests import RequestCounts
 from pytest_fairness.asking.store import Store, response_key
+from pytest_fairness.asking.tracker import RequestCounts
 from pytest_fairness.backends import chunks_of
 from pytest_fairness.errors import AnswersMissing, FairnessError, ProbeError, RequestFailed, StoreError, TargetError
 from pytest_fairness.languages import Language

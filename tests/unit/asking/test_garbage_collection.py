@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_fairness.asking.engine import THRESHOLD, rare_collections
+from pytest_fairness.resources import THRESHOLD, rare_collections
 from pytest_fairness.targets.python import CallableTarget
 from tests.support.asking import engine_for, questions, settings_in
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_fairness.asking.requests import FAILURES, failure_counts, total_counts
+from pytest_fairness.asking.tracker import FAILURES, failure_counts, total_counts
 
 
 def counts(planned: float, reused: float, answered: float, failed: float = 0) -> dict[str, float]:
