@@ -51,7 +51,7 @@ def concerns(audit: AnyAudit, item: AnyItem, answers: Answers, measurement: Meas
 
 
 def _gravity(concern: Concern) -> int:
-    return ("verdict", "test", "pass", "nothing").index(concern.withholds)
+    return ("verdict", "test", "pass", "failure", "nothing").index(concern.withholds)
 
 
 def _no_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concern | None:

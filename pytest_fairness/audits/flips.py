@@ -145,6 +145,12 @@ class FlipRate(RecordAudit[DecisionSettings]):
                 "each flipped prompt, or as many records with each value"
             )
             concerns.append(Concern("one_sided_repeats", message, withholds="verdict"))
+        elif measurement.details["repeated"] == Repeats.NONE and measurement.details["share"]:
+            message = (
+                "no prompt has a second answer, so that an answer that changes by chance looks like one that the flip "
+                "changed: add a second answer to each prompt (the same one if the system always repeats its answers)"
+            )
+            concerns.append(Concern("no_repeats", message, withholds="failure"))
         return concerns
 
     def statistic(self, columns: int) -> UnitStatistic:

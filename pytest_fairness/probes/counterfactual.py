@@ -551,7 +551,9 @@ def record_diagnostics(
         if attribute not in values:
             yield _unknown_column(Part(None, place), values)
             continue
-        yield from _unknown_values(place, single.values, attribute, values)
+        if not values[attribute] <= {*single.values}:
+            # Records of one group only, each shown as the other one too, are no mistake.
+            yield from _unknown_values(place, single.values, attribute, values)
         if attribute in flips and name != attribute:
             continue  # the dependent columns are checked with the attribute's own flip
         location = ("flip", WITH) if len(columns) == 1 else ("flip", WITH, attribute)

@@ -362,3 +362,29 @@ def test_a_file_of_men_whose_selection_depends_on_the_sex_never_passes(project: 
     assert "unequally frequent (400 Male, 0 Female)" in once["reason"]
     assert (once["details"]["repeated"], twice["details"]["repeated"]) == ("own prompts", "own and flipped prompts")
     assert twice["value"] == pytest.approx(0.04, abs=0.03)
+
+
+def test_a_file_with_one_answer_to_each_prompt_is_never_over_a_limit_of_flips(project: Project) -> None:
+    """A fair coin flips half of the answers; without a second answer, it cannot be told from a biased system."""
+    numbers = np.random.default_rng(4)
+    for name, chance in (("coin", 0.5), ("steady", 0.0)):
+        answers = [
+            f"{record},{sex},{'yes' if (numbers.random() < chance or record < 40) else 'no'}"
+            for record in range(400)
+            for sex in (("Male", "Female") if record % 2 else ("Female", "Male"))
+        ]
+        project.write(f"probes/{name}.csv", "\n".join(["id,sex,answer", *answers, ""]))
+        project.probe(
+            f"probes/{name}.yaml",
+            f"""
+            kind: counterfactual
+            responses: {{file: {name}.csv}}
+            flip: {{sex: {{Male: Female}}}}
+            audits: {{flip_rate: {{limit: 0.1}}}}
+            """,
+        )
+    coin, steady = project.report(target=None)["items"]
+    assert coin["value"] > 0.4
+    assert coin["verdict"] == "inconclusive"
+    assert "no prompt has a second answer" in coin["undecided"]
+    assert (steady["value"], steady["verdict"]) == (0, "pass")

@@ -219,6 +219,17 @@ def test_the_fingerprint_changes_with_flips_and_judge_but_not_with_records() -> 
     assert "sex is [sex]" in judged.reading.judging.question
 
 
+def test_records_of_one_group_may_be_shown_as_another() -> None:
+    men = PEOPLE.replace("sex: Female", "sex: Male").replace("Wife,", "Husband,")
+    asked = [prompt.labels for prompt in read(men).prompts()]
+    assert {labels["to"] for labels in asked if labels["form"] == "flipped"} == {"Female"}
+    # A value that no record has is a mistake if records have another one that is not listed.
+    assert (
+        "no record has the sex 'Femal': did you mean 'Female'?"
+        in errors(PEOPLE.replace("Male: Female", "Male: Femal"))[0]
+    )
+
+
 INVALID = [
     ("flip:\n  sex: {Male: Female}", "flip:\n  sax: {Male: Female}", "no record has the field 'sax': did you mean"),
     ("Male: Female", "Male: Famale", "no record has the sex 'Famale': did you mean 'Female'?"),
