@@ -80,6 +80,10 @@ class ChoiceAudit(UnitAudit[ProbeT, SettingsT], Generic[ProbeT, SettingsT, Coded
     def loss_of(self, item: AuditItem[ProbeT, SettingsT], current: Answers) -> Callable[[CodedT], int]:
         """Return the loss function for single answers of both runs; it may depend on the current answers."""
 
+    @abstractmethod
+    def counts_for(self, coded: CodedT) -> Mapping[str, bool]:
+        """Return whether an answer with a choice counts for a share that reports show, by the name of the share."""
+
     def comparable(
         self, item: AuditItem[ProbeT, SettingsT], current: Answers, baseline: Answers
     ) -> tuple[Answers, Answers]:
@@ -96,7 +100,18 @@ class ChoiceAudit(UnitAudit[ProbeT, SettingsT], Generic[ProbeT, SettingsT, Coded
         for growth, each, before in sorted(grown, key=lambda one: -one[0]):
             if growth > 0 and len(shown) < SHOWN_EXAMPLES:
                 shown.setdefault(each.prompt, {**each.example(), "before": before.text})
-        return replace(comparison, details={**comparison.details, self.changed: list(shown.values())})
+        now, then = (shares_of(self.counts_for(each) for each in run if each.chose) for run in (first, second))
+        moved = [{"value": name, "now": now[name], "then": then.get(name), "unit": "share"} for name in now]
+        return replace(comparison, details={**comparison.details, self.changed: list(shown.values()), "moved": moved})
+
+
+def shares_of(counts: Iterable[Mapping[str, bool]]) -> dict[str, float]:
+    """Return the share of true values of each name."""
+    found: defaultdict[str, list[bool]] = defaultdict(list)
+    for each in counts:
+        for name, counted in each.items():
+            found[name].append(counted)
+    return {name: sum(own) / len(own) for name, own in found.items()}
 
 
 def moved_units(units: Sequence[str], moves: Sequence[float]) -> list[int]:
@@ -231,6 +246,9 @@ class Coreference(PronounAudit[CoreferenceSettings]):
     def uses(self, item: PronounItem[CoreferenceSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to an ambiguous sentence; only these have the label `item`."""
         return "item" in labels
+
+    def counts_for(self, coded: CodedAnswer) -> Mapping[str, bool]:
+        return {"stereotypical answers": coded.type == "stereotypical"}
 
     def table(self, item: PronounItem[CoreferenceSettings], answers: Answers) -> UnitTable:
         return choices_table(coded_answers(item.probe, answers))
@@ -402,6 +420,9 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
     def uses(self, item: PronounItem[AccuracyGapSettings], labels: Mapping[str, str]) -> bool:
         """Return whether the labels belong to a WinoBias sentence; only these have the label `line`."""
         return "line" in labels
+
+    def counts_for(self, coded: CodedAnswer) -> Mapping[str, bool]:
+        return {f"right answers to {coded.labels['version']}-stereotypical sentences": coded.choice == "first"}
 
     def table(self, item: PronounItem[AccuracyGapSettings], answers: Answers) -> UnitTable:
         coded = coded_answers(item.probe, answers)

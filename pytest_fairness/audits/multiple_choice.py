@@ -193,6 +193,9 @@ class QuestionAudit(ChoiceAudit[MultipleChoiceProbe, AuditSettings, CodedOption]
         """Return 1 for a wrong (and stereotypical) answer, else 0."""
         return lambda each: int(not each.right and (not self.bias or each.code == "stereotypical"))
 
+    def counts_for(self, coded: CodedOption) -> Mapping[str, bool]:
+        return {"stereotypical answers": coded.code == "stereotypical"} if self.bias else {"right answers": coded.right}
+
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
     ) -> tuple[dict[str, Json], Sequence[str]]:

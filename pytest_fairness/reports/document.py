@@ -245,7 +245,8 @@ def _rates(details: Mapping[str, Json]) -> list[Contributor]:
         if isinstance(values, list) and name in values and "positive" in details:
             name = f"'{details['positive']}' as {name}"
         if name is not None:
-            found.append(Contributor(str(name), "", as_float(rate.get("now")), as_float(rate.get("then")), unit or ""))
+            now, then = as_float(rate.get("now")), as_float(rate.get("then"))
+            found.append(Contributor(str(name), "", now, then, rate.get("unit") or unit or ""))
     return found
 
 

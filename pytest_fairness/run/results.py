@@ -42,6 +42,7 @@ from pytest_fairness.probes.field_types import display_path, texts
 from pytest_fairness.records import (
     Answer,
     Comparison,
+    Explanation,
     ItemResult,
     Judged,
     Prompt,
@@ -77,8 +78,36 @@ def result_of(measured: ItemMeasurement, compared: BaselineComparison, nodeid: s
     result = _result(measured, compared, nodeid, verdict, change)
     if verdict.name not in (VerdictName.REGRESSION, VerdictName.OVER_LIMIT):
         return result
-    finding = measured.item.audit.finding(result)
-    return replace(result, explanation=replace(result.explanation, finding=finding))
+    explanation = with_shares_of_texts(result.explanation, measured, compared)
+    return replace(result, explanation=replace(explanation, finding=measured.item.audit.finding(result)))
+
+
+def with_shares_of_texts(
+    explanation: Explanation, measured: ItemMeasurement, compared: BaselineComparison
+) -> Explanation:
+    """Return the explanation whose words have the share of their group's texts with the word, now and in the baseline.
+
+    The word whose share changed most comes first. Nothing changes without the baseline's answers, and for audits whose
+    words have other numbers, which say more.
+    """
+    units = {word.unit for word in explanation.words}
+    if not compared.answers or explanation.rates or not units or not units <= {"bits", "weight"}:
+        return explanation
+    item = measured.item
+    try:
+        now, before = (
+            {str(row["word"]).casefold(): row for row in item.audit.word_rows(item, run, measured.measurement.details)}
+            for run in (measured.answers, compared.answers)
+        )
+    except NotMeasurable:
+        return explanation
+    words = []
+    for word in explanation.words:
+        row, earlier = (rows.get(word.name.casefold(), {}) for rows in (now, before))
+        share = f"share_{'marked' if word.group == row.get('marked') else 'unmarked'}"
+        words.append(replace(word, now=row.get(share) or 0.0, before=earlier.get(share) or 0.0, unit="share of texts"))
+    words.sort(key=lambda word: -abs((word.now or 0.0) - (word.before or 0.0)))
+    return replace(explanation, words=words) if words[0].now != words[0].before else explanation
 
 
 def measured_only(measured: ItemMeasurement, nodeid: str) -> ItemResult:
