@@ -119,19 +119,11 @@ def quality(probe: Probe, answers: Sequence[Answer]) -> AnswerQuality | None:
 
 KINDS: dict[str, Kind[Any]] = {
     "generation": Kind(GenerationProbe, TextRows),
-    "recommendation": Kind(
-        RecommendationProbe,
-        ListRows,
-        quality=quality_of_lists,
-    ),
-    "coreference": Kind(CoreferenceProbe, SentenceRows, quality=quality_of_resolutions),
-    "counterfactual": Kind(
-        CounterfactualProbe,
-        RecordRows,
-        quality=quality_of_decisions,
-    ),
+    "recommendation": Kind(RecommendationProbe, ListRows, quality_of_lists),
+    "coreference": Kind(CoreferenceProbe, SentenceRows, quality_of_resolutions),
+    "counterfactual": Kind(CounterfactualProbe, RecordRows, quality_of_decisions),
     "stereotype": Kind(StereotypeProbe, CaseRows),
-    "multiple_choice": Kind(MultipleChoiceProbe, QuestionRows, quality=quality_of_choices),
+    "multiple_choice": Kind(MultipleChoiceProbe, QuestionRows, quality_of_choices),
 }
 """Kinds of probes, by the value of the key `kind` in probe files."""
 

@@ -153,7 +153,9 @@ def anonymizer(probe: GenerationProbe) -> Anonymizer:
         return Anonymizer((), probe.language, enabled=False)
     values = [value for axis in probe.axes.values() for value in axis.values]
     # A first name that is also a word, such as Grace, is removed only where it is written as a name.
-    names = {term for term in probe.swapped_terms if term[0].isupper() and term.casefold() in identity_terms.ALSO_WORDS}
+    names = {
+        term for term in probe.swapped_terms if term[0].isupper() and term.casefold() in identity_terms.also_words()
+    }
     return Anonymizer(
         [*values, *probe.removed_terms],
         probe.language,

@@ -163,7 +163,7 @@ class Anonymizer:
         names = {
             name
             for match, name in matches
-            if name not in identity_terms.ALSO_WORDS or _is_inside_sentence(plain, match)
+            if name not in identity_terms.also_words() or _is_inside_sentence(plain, match)
         }
         pieces, end = [], 0
         for match, name in matches:
@@ -181,7 +181,7 @@ def _is_inside_sentence(text: str, match: re.Match[str]) -> bool:
 
 def _is_word_in_capitals(match: re.Match[str], name: str) -> bool:
     """Return whether a name in capitals is also an ordinary word, such as "GRACE"."""
-    return name in identity_terms.ALSO_WORDS and match[0].isupper()
+    return name in identity_terms.also_words() and match[0].isupper()
 
 
 def _mask(term: str, mask: str) -> str:

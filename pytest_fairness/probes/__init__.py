@@ -9,45 +9,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_fairness.probes.base import Probe
-    from pytest_fairness.probes.coreference import CoreferenceProbe
-    from pytest_fairness.probes.counterfactual import CounterfactualProbe
-    from pytest_fairness.probes.generation import GenerationProbe
-    from pytest_fairness.probes.loading import KindSchema, json_schema, load, parse, schema_text
-    from pytest_fairness.probes.multiple_choice import MultipleChoiceProbe
-    from pytest_fairness.probes.recommendation import RecommendationProbe
-    from pytest_fairness.probes.stereotype import StereotypeProbe
-
-
-__all__ = [
-    "CoreferenceProbe",
-    "CounterfactualProbe",
-    "GenerationProbe",
-    "KindSchema",
-    "MultipleChoiceProbe",
-    "Probe",
-    "RecommendationProbe",
-    "StereotypeProbe",
-    "json_schema",
-    "load",
-    "parse",
-    "schema_text",
-]
+    from pytest_fairness.probes.base import Probe as Probe
+    from pytest_fairness.probes.coreference import CoreferenceProbe as CoreferenceProbe
+    from pytest_fairness.probes.counterfactual import CounterfactualProbe as CounterfactualProbe
+    from pytest_fairness.probes.generation import GenerationProbe as GenerationProbe
+    from pytest_fairness.probes.loading import KindSchema as KindSchema
+    from pytest_fairness.probes.loading import json_schema as json_schema
+    from pytest_fairness.probes.loading import load as load
+    from pytest_fairness.probes.loading import parse as parse
+    from pytest_fairness.probes.loading import schema_text as schema_text
+    from pytest_fairness.probes.multiple_choice import MultipleChoiceProbe as MultipleChoiceProbe
+    from pytest_fairness.probes.recommendation import RecommendationProbe as RecommendationProbe
+    from pytest_fairness.probes.stereotype import StereotypeProbe as StereotypeProbe
 
 _MODULES = {
-    "CoreferenceProbe": "coreference",
-    "CounterfactualProbe": "counterfactual",
-    "GenerationProbe": "generation",
-    "KindSchema": "loading",
-    "MultipleChoiceProbe": "multiple_choice",
-    "Probe": "base",
-    "RecommendationProbe": "recommendation",
-    "StereotypeProbe": "stereotype",
-    "json_schema": "loading",
-    "load": "loading",
-    "parse": "loading",
-    "schema_text": "loading",
+    name: module
+    for module, names in {
+        "base": "Probe",
+        "coreference": "CoreferenceProbe",
+        "counterfactual": "CounterfactualProbe",
+        "generation": "GenerationProbe",
+        "loading": "KindSchema json_schema load parse schema_text",
+        "multiple_choice": "MultipleChoiceProbe",
+        "recommendation": "RecommendationProbe",
+        "stereotype": "StereotypeProbe",
+    }.items()
+    for name in names.split()
 }
+"""Module of each public name."""
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

@@ -7,7 +7,8 @@ and mappings are constructed.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -23,15 +24,14 @@ MAX_DEPTH = 50
 """Maximum depth of nesting; the parser's time grows with the square of the depth."""
 
 _MAX_DIGITS = 100
-_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
-_BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-# YAML 1.1 reads these words as booleans, as many authors expect; YAML 1.2 reads them as text.
-_OLD_BOOLEANS = {
+# YAML 1.1 reads `yes` and `no` as booleans, as many authors expect; YAML 1.2 reads them as text.
+_WORDS: dict[str, Json] = dict.fromkeys(("", "~", "null", "Null", "NULL")) | {
     spelling: meaning
-    for words, meaning in ((("y", "yes", "on"), True), (("n", "no", "off"), False))
+    for words, meaning in ((("true", "y", "yes", "on"), True), (("false", "n", "no", "off"), False))
     for word in words
     for spelling in (word, word.capitalize(), word.upper())
 }
+"""Texts without quotes that are no texts, with their values."""
 _INTEGER = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
@@ -149,28 +149,53 @@ class _Builder:
             raise DocumentError(self._last, f"not valid YAML ({type(error).__name__})") from None
 
     def _node(self, event: Any, depth: int) -> Node:
-        start = event.start_mark.index
+        kind, node = type(event).__name__, Node(None, event.start_mark.index, event.end_mark.index)
         if depth > MAX_DEPTH:
-            raise DocumentError(start, f"the file is nested more than {MAX_DEPTH} levels deep: use fewer levels")
-        kind = type(event).__name__
+            raise DocumentError(node.start, f"the file is nested more than {MAX_DEPTH} levels deep: use fewer levels")
         if kind == "AliasEvent":
             return self._alias(event)
-        anchor = event.anchor
-        if anchor is not None:
-            self._anchors[anchor] = None
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
         tag = None if event.ctag is None else str(event.ctag)
         if tag is not None and not (kind == "ScalarEvent" and tag == _STRING_TAG):
             short = tag.replace("tag:yaml.org,2002:", "!!")
-            self.errors.append((start, f"YAML tags are not supported: remove {quoted(short)}"))
-        build: Callable[[Any, int], Node] = {
-            "ScalarEvent": self._scalar,
-            "SequenceStartEvent": self._sequence,
-            "MappingStartEvent": self._mapping,
-        }[kind]
-        node = build(event, depth)
-        if anchor is not None:
-            self._anchors[anchor] = node
+            self.errors.append((node.start, f"YAML tags are not supported: remove {quoted(short)}"))
+        if kind == "ScalarEvent":
+            node.value = self._text(event)
+            node.size = len(node.value) + 1
+            if event.implicit[0]:
+                node.written = node.value
+                node.value = self._plain_scalar(node.value, node.start)
+        elif kind == "SequenceStartEvent":
+            node.value = []
+            for child in self._children(node, "SequenceEndEvent", depth):
+                node.value.append(child)
+        else:
+            node.value = {}
+            for key in self._children(node, "MappingEndEvent", depth):
+                child = self._node(next(self._events), depth + 1)
+                node.size += child.size
+                name = self._key(key)
+                if name is not None and name in node.value:
+                    line, _ = Lines(self.text).position(node.keys[name])
+                    cure = "remove one of the two keys"
+                    self.errors.append((key.start, f"the key {quoted(name)} is already used in line {line}: {cure}"))
+                elif name is not None:
+                    node.value[name] = child
+                    node.keys[name] = key.start
+        if event.anchor is not None:
+            self._anchors[event.anchor] = node
         return node
+
+    def _children(self, node: Node, end: str, depth: int) -> Iterator[Node]:
+        """Yield the nodes up to the event that ends a list or a mapping; add their sizes to those of the node."""
+        for event in self._events:
+            if type(event).__name__ == end:
+                node.end = event.end_mark.index
+                return
+            child = self._node(event, depth + 1)
+            node.size += child.size
+            yield child
 
     def _alias(self, event: Any) -> Node:
         start, name = event.start_mark.index, event.anchor
@@ -185,64 +210,29 @@ class _Builder:
             raise DocumentError(
                 start, f"the values of the file's aliases have more than {MAX_BYTES:,} characters: use fewer aliases"
             )
-        return Node(node.value, start, event.end_mark.index, node.keys, node.written, node.size)
+        return replace(node, start=start, end=event.end_mark.index)
 
-    def _scalar(self, event: Any, _depth: int) -> Node:
-        start, end = event.start_mark.index, event.end_mark.index
-        text = _whole_characters(event.value)
-        if text is None:
-            self.errors.append((start, "the text has half of a character (one surrogate): write the whole character"))
-            text = event.value.encode("utf-8", errors="replace").decode()
-        if not event.implicit[0]:
-            return Node(text, start, end, size=len(text) + 1)
-        value: Json = text
-        if text in _NULLS:
-            value = None
-        elif text in _BOOLEANS:
-            value = _BOOLEANS[text]
-        elif text in _OLD_BOOLEANS:
-            value = _OLD_BOOLEANS[text]
-        elif len(text) <= _MAX_DIGITS and _INTEGER.fullmatch(text):
-            value = int(text, 10 if text.lstrip("+-").isdigit() else 0)
-        elif len(text) <= _MAX_DIGITS and _FLOAT.fullmatch(text):
-            value = float(text)
+    def _text(self, event: Any) -> str:
+        """Return the text of a scalar, with each surrogate pair joined to one character."""
+        text: str = event.value
+        try:
+            return text.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            message = "the text has half of a character (one surrogate): write the whole character"
+            self.errors.append((event.start_mark.index, message))
+            return text.encode("utf-8", errors="replace").decode()
+
+    def _plain_scalar(self, text: str, start: int) -> Json:
+        """Return the value of a text without quotes."""
+        value: Json = _WORDS.get(text, text)
+        if isinstance(value, str) and len(text) <= _MAX_DIGITS:
+            if _INTEGER.fullmatch(text):
+                return int(text, 10 if text.lstrip("+-").isdigit() else 0)
+            value = float(text) if _FLOAT.fullmatch(text) else text
         if _NOT_FINITE.fullmatch(text) or (isinstance(value, float) and abs(value) == float("inf")):
             self.errors.append((start, f"{text} is not a valid number: write a finite number"))
-            value = 0.0
-        return Node(value, start, end, written=text, size=len(text) + 1)
-
-    def _sequence(self, event: Any, depth: int) -> Node:
-        node = Node([], event.start_mark.index, event.end_mark.index)
-        for inner in self._events:
-            if type(inner).__name__ == "SequenceEndEvent":
-                node.end = inner.end_mark.index
-                break
-            child = self._node(inner, depth + 1)
-            node.value.append(child)
-            node.size += child.size
-        return node
-
-    def _mapping(self, event: Any, depth: int) -> Node:
-        node = Node({}, event.start_mark.index, event.end_mark.index)
-        for inner in self._events:
-            if type(inner).__name__ == "MappingEndEvent":
-                node.end = inner.end_mark.index
-                break
-            key = self._node(inner, depth + 1)
-            child = self._node(next(self._events), depth + 1)
-            node.size += key.size + child.size
-            name = self._key(key)
-            if name is None:
-                continue
-            if name in node.value:
-                line, _ = Lines(self.text).position(node.keys[name])
-                self.errors.append(
-                    (key.start, f"the key {quoted(name)} is already used in line {line}: remove one of the two keys")
-                )
-                continue
-            node.value[name] = child
-            node.keys[name] = key.start
-        return node
+            return 0.0
+        return value
 
     def _key(self, key: Node) -> str | None:
         """Return a key as text; `None` for a list, a mapping or a merge key. Add an error for a key that is no text."""
@@ -257,14 +247,6 @@ class _Builder:
         written = key.written or ""
         self.errors.append((key.start, not_text("a key", key)))
         return written
-
-
-def _whole_characters(text: str) -> str | None:
-    """Return the text with each surrogate pair joined to one character; `None` if a half of a pair stands alone."""
-    try:
-        return text.encode("utf-16", "surrogatepass").decode("utf-16")
-    except UnicodeDecodeError:
-        return None
 
 
 def _unreadable_message(error: Exception) -> str:
