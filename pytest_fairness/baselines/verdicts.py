@@ -396,11 +396,14 @@ def _advice(
             needed = f"a baseline of about {math.ceil(size * factor):,} {audit.counted}"
             return _Text(f"Needs {needed} to decide; this run had {size:,}.", f"{needed} would decide")
         baseline_too = "" if baseline_is_enough else ", and as many in the baseline"
-    needed = f"about {math.ceil(size * factor):,} {audit.counted}"
+    counted = audit.counted
+    if measurement.evidence.observations is not None and counted != "trials":
+        size, counted = measurement.evidence.observations, "observations"  # units with equal prompts would not help
+    needed = f"about {math.ceil(size * factor):,} {counted}"
     if item.probe.asks_all_units:
         return _Text(
-            f"The files have only {size:,} {audit.counted}, which are too few to decide ({needed} would).{instead}",
-            f"the {size:,} {audit.counted} of the files are too few{or_else.replace(', or', '; choose')}",
+            f"The files have only {size:,} {counted}, which are too few to decide ({needed} would).{instead}",
+            f"the {size:,} {counted} of the files are too few{or_else.replace(', or', '; choose')}",
         )
     return _Text(
         f"Needs {needed} to decide{baseline_too}; this run had {size:,}.{instead}",

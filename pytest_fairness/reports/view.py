@@ -251,7 +251,8 @@ class ItemView:
 
     def _finding(self) -> list[str]:
         is_measured = self.item["verdict"] == VerdictName.MEASURED
-        if is_measured and self.size and (self.size not in FOUND or self.item["concerns"]):
+        doubted = any(concern["withholds"] != "nothing" for concern in self.item["concerns"])
+        if is_measured and self.size and (self.size not in FOUND or doubted):
             return [f"{self.subject}: {self.item['effect']['description']}", *self._placebo()]
         said = "; ".join(filter(None, [self.felt, self.amount]))
         if is_measured and self.size:

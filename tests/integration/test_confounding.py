@@ -50,6 +50,8 @@ def test_measure_names_the_column_and_its_advice_removes_the_false_difference(
     main(MEASURE)
     printed = " ".join(capsys.readouterr().out.split())
     assert "1 large difference" in printed
+    assert "significant words (large): " in printed  # a note hides no word
+    assert "(more for woman)" in printed
     assert "answers: the undeclared column 'topic' predicts gender (Cramér's V 0.64; 'care' in 80% of " in printed
     assert "(command `measure`: `--strata topic`)" in printed
     assert "'id'" not in printed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from pytest_fairness import kinds
 from pytest_fairness.audits import answer_checks
 from pytest_fairness.audits.unit_audit import UnitTable
+from pytest_fairness.baselines.verdicts import decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.kinds import schemas
 from pytest_fairness.probes import Probe, parse
@@ -137,6 +139,20 @@ def test_too_few_observations_are_not_measurable() -> None:
     probe = people(many(3, 10), NUMBERS)
     with pytest.raises(NotMeasurable, match=r"the 30 records are only 3 observations.*equal prompts.*4 are needed"):
         measured(items(probe)["mean_gap"], answers(probe, number, "a", shared=True))
+
+
+def test_advice_and_errors_count_observations_and_not_copies() -> None:
+    probe = people(many(24, 5), NUMBERS.replace("rank_gap: {}", "tail_gap: {tolerance: 5, quantile: 0.9}"))
+    found = answers(probe, number, "a", shared=True)
+    with pytest.raises(
+        NotMeasurable, match=r"24 observations \(120 records, .*; at least 50 .*records with other prompts"
+    ):
+        measured(items(probe)["tail_gap"], found)
+    item = items(people(many(24, 5), NUMBERS.replace("tolerance: 5", "tolerance: 5, limit: 5")))["mean_gap"]
+    decided = decide(
+        item.audit, item, measured(item, found), baseline=None, comparison=None, accept="", trials=len(many(24, 5))
+    )
+    assert re.search(r"Needs about \d+ observations to decide; this run had 24\.", decided.reason)
 
 
 def test_records_that_are_flips_of_each_other_are_one_cluster_at_temperature_0() -> None:
