@@ -157,7 +157,7 @@ class Controller(CollectedRecords):
         for path in self._reports:
             with self._attempt(session):
                 if path.name.lower().endswith(files.COMMENT):
-                    options = self._accept_options(replay=self.accepting_needs_replay())
+                    options = self._accept_options(replay=self.answers_to_accept()[0])
                     text = markdown.github_comment(report, options, root_from_here(config))
                     files.write_text(path, text, "--fairness-report")
                     continue
@@ -185,13 +185,14 @@ class Controller(CollectedRecords):
         """Show the tables, the top contributors to failures, and the suggested rebaseline command."""
         lines = [*self._lines, Line("")] if self._lines else []
         if self._document is not None:
+            needs_replay, rebaseline_requests = self.answers_to_accept()
             lines += terminal.summary(
                 self._document,
                 terminalreporter._tw.fullwidth,
-                options=self._accept_options(replay=self.accepting_needs_replay()),
+                options=self._accept_options(replay=needs_replay),
                 root=root_from_here(self._config),
                 all_items=self.all_items(),
-                rebaseline_requests=self.rebaseline_requests(),
+                rebaseline_requests=rebaseline_requests,
                 retried=self._retried,
                 verbose=self._config.get_verbosity() > 0,
             )

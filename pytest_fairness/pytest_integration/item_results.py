@@ -288,26 +288,12 @@ class CollectedRecords:
             if record["target"] is not None
         }
 
-    def accepting_needs_replay(self) -> bool:
-        """Return whether the suggested rebaseline command needs `--fairness-replay`.
+    def answers_to_accept(self) -> tuple[bool, str]:
+        """Return whether the suggested rebaseline command needs `--fairness-replay`, and a sentence about its requests.
 
         The option is needed if this run has all answers for new baselines, but a later run would reuse them only with
-        the option.
+        the option. The sentence is empty if the command sends no requests.
         """
-        complete, needs_replay = self._answers_to_accept()
-        return complete and needs_replay
-
-    def rebaseline_requests(self) -> str:
-        """Return a sentence about the requests of the suggested rebaseline command; empty if there are no requests."""
-        complete, needs_replay = self._answers_to_accept()
-        if complete:
-            return ""
-        return (
-            "Some verdicts come from an interim analysis, but a baseline needs all trials: the command below sends "
-            f"{'all' if needs_replay else 'the missing'} requests. To count them first, add --fairness-dry-run."
-        )
-
-    def _answers_to_accept(self) -> tuple[bool, bool]:
         failed = [
             nodeid
             for (nodeid, _, _), record in self._records.items()
@@ -319,8 +305,13 @@ class CollectedRecords:
             for (nodeid, _, _), record in self._records.items()
             if nodeid in command or nodeid.partition("::")[0] in command
         ]
-        complete = all(record.get("complete", True) for record in accepted)
-        return complete, any(record.get("needs_replay") for record in accepted)
+        needs_replay = any(record.get("needs_replay") for record in accepted)
+        if all(record.get("complete", True) for record in accepted):
+            return needs_replay, ""
+        return False, (
+            "Some verdicts come from an interim analysis, but a baseline needs all trials: the command below sends "
+            f"{'all' if needs_replay else 'the missing'} requests. To count them first, add --fairness-dry-run."
+        )
 
     def all_items(self) -> dict[str, list[str]]:
         """Return the node ids of all items that are not skipped, by probe file; an empty dict if targets have names."""

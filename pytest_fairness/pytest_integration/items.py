@@ -55,7 +55,6 @@ from pytest_fairness.run import (
     result_of,
 )
 from pytest_fairness.run.results import row_from
-from pytest_fairness.run.run import EarlierResult
 
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr, TracebackStyle
@@ -158,7 +157,9 @@ class FairnessItem(pytest.Item):
         self._probe_item = self.stash[PROBE_ITEM] = probe_item
         self.siblings = siblings
         self._fairness = fairness
-        self._measured: tuple[ItemMeasurement, BaselineComparison] | EarlierResult | None = None
+        self._measured: tuple[ItemMeasurement, BaselineComparison] | None = None
+        self._earlier: tuple[Json, str] | None = None
+        """Result of an earlier run as plain JSON, and the name of its target."""
         self.extra_keyword_matches.update(probe_item.stands_for)
         self._mark()
         # `TopRequest` reads these attributes of its item.
@@ -194,8 +195,9 @@ class FairnessItem(pytest.Item):
             if target is not None:
                 session.plan_requests(self, target)
             if target is not None and not (session.measure_only or session.rebaseline):
-                self._measured = run.earlier_results.find(probe_item, target, unrepeated_id(self))
-                if self._measured is not None:
+                earlier = run.earlier_results.find(probe_item, target, unrepeated_id(self))
+                if earlier is not None:
+                    self._earlier = earlier, target.name
                     return
             with nullcontext() if target is None else session.waiting_for(target):
                 if session.measure_only:
@@ -230,27 +232,25 @@ class FairnessItem(pytest.Item):
         The error is raised here, and not where the item is measured, so that the error's traceback keeps no answers in
         memory.
         """
-        if self._measured is None:
-            return
-        if isinstance(self._measured, EarlierResult):
-            result = self._attach_earlier(self._measured)
+        session = self._fairness
+        if self._earlier is not None:
+            plain, target = self._earlier
+            result = ItemResult.from_json(plain)
+            self.ihook.pytest_fairness_measured(item=self, measurement=result.measurement)
+            # The result of an earlier run is reused only if all responses of the item are recorded.
+            needs_replay = session.run.engines.reuse_needs_replay
+            more = {"siblings": self.siblings, "complete": True, "needs_replay": needs_replay}
+            attach(self, plain, self._probe_item, target, **more)
+        elif self._measured is not None:
+            result = attach_verdict(session, self, *self._measured, siblings=self.siblings)
         else:
-            result = attach_verdict(self._fairness, self, *self._measured, siblings=self.siblings)
-        if (failure := _failure(self._fairness, result)) is not None:
+            return
+        if (failure := _failure(session, result)) is not None:
             raise failure
-
-    def _attach_earlier(self, earlier: EarlierResult) -> ItemResult:
-        result = ItemResult.from_json(earlier.plain)
-        self.ihook.pytest_fairness_measured(item=self, measurement=result.measurement)
-        # The result of an earlier run is reused only if all responses of the item are recorded.
-        needs_replay = self._fairness.run.engines.reuse_needs_replay
-        more = {"siblings": self.siblings, "complete": True, "needs_replay": needs_replay}
-        attach(self, earlier.plain, earlier.item, earlier.target.name, **more)
-        return result
 
     def teardown(self) -> None:
         """Free the answers, of which there may be millions."""
-        self._measured = None
+        self._measured = self._earlier = None
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the probe file, the line of the item's audit (from 0) and the item's name."""

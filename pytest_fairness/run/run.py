@@ -405,14 +405,6 @@ _REUSED = frozenset({VerdictName.PASS, VerdictName.INCONCLUSIVE})
 depends on the command line."""
 
 
-class EarlierResult(NamedTuple):
-    """Result of an earlier run, as `ItemResult.to_plain` returns it, with its item and target."""
-
-    plain: Json
-    item: ProbeItem
-    target: Target
-
-
 class _ProbeResults(NamedTuple):
     """Results of a probe's items.
 
@@ -443,29 +435,26 @@ class EarlierResults:
     def __init__(self, engines: Engines, baselines: Baselines) -> None:
         self._engines, self._baselines = engines, baselines
         self._last: _ProbeResults | None = None
-        self._missing: tuple[str, str] | None = None
-        """Id in pytest and key of the item for which `find` last found no result."""
+        self._missing: dict[str, str] = {}
+        """Key of each item for which `find` found no result, by the item's id in pytest."""
 
-    def find(self, item: ProbeItem, target: Target, nodeid: str) -> EarlierResult | None:
-        """Return the stored result of an item; `None` if no result is stored for the present inputs.
+    def find(self, item: ProbeItem, target: Target, nodeid: str) -> dict[str, Json] | None:
+        """Return the stored result of an item, as `ItemResult.to_plain` returned it; `None` if there is none.
 
-        Return `None` also if the item's results are never stored, because they depend on something else, such as a
-        scorer.
+        There is none for other inputs, and if the item's results depend on something else, such as a scorer.
 
         Args:
             target: the system under test.
             nodeid: the item's id in pytest.
         """
-        self._missing = None
-        if not _depends_on_known_inputs(item):
-            return None
-        known = self._of_probe(item, target)
-        if known.digest is None:
+        self._missing.clear()
+        known = self._of_probe(item, target) if _depends_on_known_inputs(item) else None
+        if known is None or known.digest is None:
             return None
         key = _key(item, target, nodeid, known.digest)
         if key in known.stored:
-            return EarlierResult({**known.stored[key], "method": item.audit.info.to_json()}, item, target)
-        self._missing = nodeid, key
+            return {**known.stored[key], "method": item.audit.info.to_json()}
+        self._missing[nodeid] = key
         return None
 
     def keep(self, plain: Mapping[str, Json]) -> None:
@@ -473,13 +462,11 @@ class EarlierResults:
 
         A result whose verdict is not in `_REUSED` is ignored.
         """
-        missing, self._missing = self._missing, None
-        if missing is not None and self._last is not None and plain["verdict"]["name"] in _REUSED:
-            nodeid, key = missing
-            if nodeid == plain["nodeid"]:
-                # A copy, because the record may get the outcome of a mark `xfail`. The audit's description, which is a
-                # third of a result, is not stored.
-                self._last.new[key] = {name: value for name, value in plain.items() if name != "method"}
+        key = self._missing.pop(plain["nodeid"], None)
+        if key is not None and self._last is not None and plain["verdict"]["name"] in _REUSED:
+            # A copy, because the record may get the outcome of a mark `xfail`. The audit's description, which is a
+            # third of a result, is not stored.
+            self._last.new[key] = {name: value for name, value in plain.items() if name != "method"}
 
     def store(self) -> None:
         """Store the new results of the last probe's items, unless an input changed in the meantime."""
