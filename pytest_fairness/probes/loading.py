@@ -319,7 +319,9 @@ def _is_deeper(location: Location, than: Location) -> bool:
 
 def _either(messages: list[str]) -> str:
     """Return one message for a value that matches no alternative of a type: `must be a list or false, not true`."""
-    parts = {message: re.fullmatch(r"(.* must be )(.*?)(, not .*)", message) for message in dict.fromkeys(messages)}
+    parts = {
+        message: re.fullmatch(r"(.* must be )(.*?)(, (?:not|but) .*)", message) for message in dict.fromkeys(messages)
+    }
     # If the value has the type of one alternative, the message of this alternative names the real error.
     if closer := [message for message, part in parts.items() if part is None]:
         return " or ".join(closer)

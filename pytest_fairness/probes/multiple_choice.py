@@ -14,6 +14,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
+    ConfigDict,
     Discriminator,
     Field,
     PrivateAttr,
@@ -30,6 +31,7 @@ from pytest_fairness.probes.conversations import ConversationProbe
 from pytest_fairness.probes.diagnostics import (
     Diagnostic,
     Part,
+    diagnostics_error,
     errors_at,
     quoted,
     raise_diagnostics,
@@ -37,8 +39,6 @@ from pytest_fairness.probes.diagnostics import (
     suggestion,
 )
 from pytest_fairness.probes.field_types import (
-    CASE,
-    PATTERNS,
     AuditSettings,
     CaseName,
     Line,
@@ -51,7 +51,7 @@ from pytest_fairness.probes.loading import row_messages
 from pytest_fairness.probes.recorded_rows import TRIAL, Column, Labels, Rows
 from pytest_fairness.probes.shared_keys import max_trials
 from pytest_fairness.probes.table import Row
-from pytest_fairness.records import Json, Message, Prompt
+from pytest_fairness.records import Message, Prompt
 
 PROMPT = """\
 {context}
@@ -417,11 +417,14 @@ def read(files: Sequence[Path], root: Path | None) -> list[Question]:
         name = field_types.display_path(path, root)
         for row in table.read(path, name, "questions").rows:
             place = f"{name}:{row.line}"
+            published = not row.fields.keys().isdisjoint(("answer_info", "context_condition"))
+            model: type[PublishedQuestion | QuestionSet] = PublishedQuestion if published else QuestionSet
             try:
-                questions = _questions_of_row(row.fields, path)
-            except InvalidRow as error:
-                errors += [f"{place}: {message}" for message in error.messages]
+                written = model.model_validate_json(json.dumps(row.fields), strict=True, context=ProbeSource(path))
+            except ValidationError as error:
+                errors += [f"{place}: {message}" for message in row_messages(error, row.fields, model)]
                 continue
+            questions = list(written.questions())
             for question in questions:
                 if (first := places.setdefault(question.name, place)) != place:
                     errors.append(
@@ -431,17 +434,6 @@ def read(files: Sequence[Path], root: Path | None) -> list[Question]:
             found += questions
     raise_file_errors(errors, field_types.display_path(files[0], root))
     return found
-
-
-def _questions_of_row(fields: Mapping[str, Json], path: Path) -> list[Question]:
-    """Return the questions of a row, one of BBQ's lines or a set of questions; raise `InvalidRow` for errors."""
-    if "answer_info" in fields or "context_condition" in fields:
-        return [published_question(fields)]
-    try:
-        written = QuestionSet.model_validate_json(json.dumps(fields), strict=True, context=ProbeSource(path))
-    except ValidationError as error:
-        raise InvalidRow(*row_messages(error, fields, QuestionSet)) from None
-    return list(written.questions())
 
 
 def drawn(questions: Sequence[Question], count: int, seed: int) -> list[Question]:
@@ -491,74 +483,83 @@ def _digest(text: str) -> bytes:
 # person. `additional_metadata.stereotyped_groups` lists the groups that the stereotype is about. The spelling of a
 # group may differ between the two fields: `lowSES` and `low SES`, `F-Black` and `Black`, `woman` and `F`.
 
-OPTIONS = ("ans0", "ans1", "ans2")
 UNKNOWN = "unknown"
 
-_TEXTS = ("question_index", "question_polarity", "context_condition", "category", "context", "question", *OPTIONS)
-_POLARITIES = ("neg", "nonneg")
-_CONDITIONS = ("ambig", "disambig")
 _SEPARATOR = re.compile(r"[-_]")
 _GENDERS = {"woman": "f", "women": "f", "girl": "f", "girls": "f", "man": "m", "men": "m", "boy": "m", "boys": "m"}
 
 
-class InvalidRow(Exception):
-    """Error for a row of a file that holds no valid question; its arguments are the messages."""
+class PublishedModel(ProbeModel):
+    """Base of the models of published files, which have further keys."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+Coded = Annotated[tuple[str, str], Field(description="Label and group code of the option.")]
+
+
+class AnswerInfo(PublishedModel):
+    """For each option, a label and a group code."""
+
+    ans0: Coded
+    ans1: Coded
+    ans2: Coded
+
+
+class Metadata(PublishedModel):
+    """Groups that the stereotype is about."""
+
+    stereotyped_groups: tuple[str, ...]
+
+
+class PublishedQuestion(PublishedModel):
+    """One line of a published file."""
+
+    category: CaseName
+    example_id: int | CaseName
+    question_index: CaseName
+    question_polarity: Literal["neg", "nonneg"]
+    context_condition: Literal["ambig", "disambig"]
+    context: Text
+    question: Text
+    ans0: Text
+    ans1: Text
+    ans2: Text
+    label: Literal[0, 1, 2] = Field(description="Number of the right option.")
+    answer_info: AnswerInfo
+    additional_metadata: Metadata
 
     @property
-    def messages(self) -> tuple[str, ...]:
-        return self.args
+    def answers(self) -> tuple[tuple[str, str], tuple[str, str], tuple[str, str]]:
+        return self.answer_info.ans0, self.answer_info.ans1, self.answer_info.ans2
 
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        codes = [code for _, code in self.answers]
+        if codes.count(UNKNOWN) != 1:
+            fault = "`answer_info` must give exactly one option the group code 'unknown'"
+        elif len({option.strip().casefold() for option in (self.ans0, self.ans1, self.ans2)}) < len(codes):
+            fault = "two options have the same text: write three different options"
+        elif (self.context_condition == "ambig") != (codes[self.label] == UNKNOWN):
+            fault = (
+                "the right answer must be the unknown option if the context is 'ambig', and another option otherwise"
+            )
+        else:
+            return self
+        raise diagnostics_error([Diagnostic((), fault)])
 
-def published_question(row: Mapping[str, Json]) -> Question:
-    """Return the question of a published file's line; raise `InvalidRow` for missing or contradictory fields."""
-    errors = [
-        f"{name!r} is missing" if name not in row else f"{name!r} must be text that is not empty"
-        for name in _TEXTS
-        if not (isinstance(row.get(name), str) and row[name].strip())
-    ]
-    errors += [
-        f"{name!r} {PATTERNS[CASE]}"
-        for name in ("category", "question_index", "example_id")
-        if str(row.get(name, "")).strip() and not re.search(CASE, str(row[name]))
-    ]
-    errors += [f"{name!r} is missing" for name in ("example_id", "label", "answer_info") if name not in row]
-    errors += [
-        f"{name!r} must be {' or '.join(map(repr, valid))}, not {str(row[name])[:40]!r}"
-        for name, valid in (("question_polarity", _POLARITIES), ("context_condition", _CONDITIONS))
-        if isinstance(row.get(name), str) and row[name].strip() and row[name] not in valid
-    ]
-    if "example_id" in row and (isinstance(row["example_id"], bool) or not isinstance(row["example_id"], int | str)):
-        errors.append("'example_id' must be a whole number or text")
-    if "label" in row and (isinstance(row["label"], bool) or row["label"] not in (0, 1, 2)):
-        errors.append("'label' must be 0, 1 or 2: the number of the right option")
-    answers = _named_options(row.get("answer_info")) if "answer_info" in row else []
-    groups = _groups(row.get("additional_metadata"))
-    if answers is None:
-        errors.append("'answer_info' must hold a label and a group code for each of ans0, ans1 and ans2")
-    elif answers and sum(code == UNKNOWN for _, code in answers) != 1:
-        errors.append("'answer_info' must give exactly one option the group code 'unknown'")
-    if groups is None:
-        errors.append("'additional_metadata' must hold 'stereotyped_groups', a list of groups")
-    if errors or not answers or groups is None:
-        raise InvalidRow(*errors)
-    options = (row["ans0"].strip(), row["ans1"].strip(), row["ans2"].strip())
-    if len({option.casefold() for option in options}) < len(options):
-        raise InvalidRow("two options have the same text: write three different options")
-    if (row["context_condition"] == "ambig") != (answers[row["label"]][1] == UNKNOWN):
-        raise InvalidRow(
-            "the right answer must be the unknown option if the context is 'ambig', and another option otherwise"
+    def questions(self) -> Iterator[Question]:
+        yield Question(
+            name=f"{self.category}-{self.example_id}",
+            template=self.question_index,
+            category=self.category,
+            context=self.context.strip(),
+            text=self.question.strip(),
+            negative=self.question_polarity == "neg",
+            options=(self.ans0.strip(), self.ans1.strip(), self.ans2.strip()),
+            roles=roles(self.answers, self.additional_metadata.stereotyped_groups),
+            answer=self.label,
         )
-    return Question(
-        name=f"{row['category']}-{row['example_id']}",
-        template=row["question_index"],
-        category=row["category"],
-        context=row["context"].strip(),
-        text=row["question"].strip(),
-        negative=row["question_polarity"] == "neg",
-        options=options,
-        roles=roles(answers, groups),
-        answer=row["label"],
-    )
 
 
 def roles(answers: Sequence[tuple[str, str]], groups: Sequence[str]) -> tuple[Role, Role, Role]:
@@ -593,24 +594,6 @@ def _forms(code: str) -> set[str]:
 def _folded(group: str) -> str:
     plain = "".join(filter(str.isalnum, group.casefold()))
     return _GENDERS.get(plain, plain)
-
-
-def _named_options(written: Json) -> list[tuple[str, str]] | None:
-    """Return the label and the group code of each option; `None` if `answer_info` does not hold these texts."""
-    found = []
-    for option in OPTIONS:
-        pair = written.get(option) if isinstance(written, Mapping) else None
-        if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)):
-            return None
-        found.append((pair[0], pair[1]))
-    return found
-
-
-def _groups(written: Json) -> list[str] | None:
-    groups = written.get("stereotyped_groups") if isinstance(written, Mapping) else None
-    if not (isinstance(groups, list) and all(isinstance(group, str) for group in groups)):
-        return None
-    return groups
 
 
 # Rows of a file of recorded answers.

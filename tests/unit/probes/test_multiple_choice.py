@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import multiple_choice
-from pytest_fairness.probes.multiple_choice import QuestionsFile, drawn
+from pytest_fairness.probes.multiple_choice import Question, QuestionsFile, drawn
 from tests.support import choices
 from tests.support.choices import line, lines, published, read
 
@@ -176,26 +177,32 @@ def test_group_codes_tell_who_is_stereotyped(
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"question": ""}, "Age.jsonl:2: 'question' must be text that is not empty"),
+        ({"question": ""}, "Age.jsonl:2: `question` must not be empty"),
         (
             {"context_condition": "ambiguous"},
-            "Age.jsonl:2: 'context_condition' must be 'ambig' or 'disambig', not 'ambiguous'",
+            "Age.jsonl:2: `context_condition` must be one of ambig, disambig, not the text 'ambiguous'",
         ),
-        ({"question_polarity": "negative"}, "Age.jsonl:2: 'question_polarity' must be 'neg' or 'nonneg'"),
-        ({"label": 3}, "Age.jsonl:2: 'label' must be 0, 1 or 2"),
-        ({"label": "0"}, "Age.jsonl:2: 'label' must be 0, 1 or 2"),
+        (
+            {"question_polarity": "negative"},
+            "Age.jsonl:2: `question_polarity` must be one of neg, nonneg, not the text 'negative'",
+        ),
+        ({"label": 3}, "Age.jsonl:2: `label` must be 0, 1 or 2"),
+        ({"label": "0"}, "Age.jsonl:2: `label` must be 0, 1 or 2"),
         ({"label": 1}, "Age.jsonl:2: the right answer must be the unknown option if"),
         ({"ans2": "the OLD man"}, "Age.jsonl:2: two options have the same text"),
-        ({"answer_info": {"ans0": ["x", "old"]}}, "Age.jsonl:2: 'answer_info' must hold a label and a group code"),
+        (
+            {"answer_info": {"ans0": ["x", "old"]}},
+            "Age.jsonl:2: `answer_info.ans1` is missing: label and group code of the option",
+        ),
         (
             {"answer_info": {"ans0": ["a", "old"], "ans1": ["b", "nonOld"], "ans2": ["c", "nonOld"]}},
-            "Age.jsonl:2: 'answer_info' must give exactly one option the group code 'unknown'",
+            "Age.jsonl:2: `answer_info` must give exactly one option the group code 'unknown'",
         ),
-        ({"additional_metadata": {}}, "Age.jsonl:2: 'additional_metadata' must hold 'stereotyped_groups'"),
+        ({"additional_metadata": {}}, "Age.jsonl:2: `additional_metadata.stereotyped_groups` is missing"),
         ({"example_id": 0}, "Age.jsonl:2: the question 'Age-0' is also in Age.jsonl:1: remove one of them"),
-        ({"category": "a/b"}, "Age.jsonl:2: 'category' must be one line of at most 100 characters without '/'"),
-        ({"question_index": "x\ny"}, "Age.jsonl:2: 'question_index' must be one line"),
-        ({"example_id": None}, "Age.jsonl:2: 'example_id' must be a whole number or text"),
+        ({"category": "a/b"}, "Age.jsonl:2: `category` must be one line of at most 100 characters without '/'"),
+        ({"question_index": "x\ny"}, "Age.jsonl:2: `question_index` must be one line"),
+        ({"example_id": None}, "Age.jsonl:2: `example_id` must be a whole number or text"),
     ],
 )
 def test_an_invalid_line_is_an_error_with_its_place(tmp_path: Path, changed: dict[str, Any], message: str) -> None:
@@ -205,7 +212,7 @@ def test_an_invalid_line_is_an_error_with_its_place(tmp_path: Path, changed: dic
 @pytest.mark.parametrize("name", [*line(0)])
 def test_a_missing_field_is_an_error_with_its_place(tmp_path: Path, name: str) -> None:
     row = {key: value for key, value in line(1).items() if key != name}
-    assert f"Age.jsonl:2: {name!r}" in file_errors(tmp_path, [line(0), row])
+    assert f"Age.jsonl:2: `{name}` is missing" in file_errors(tmp_path, [line(0), row])
 
 
 def test_a_file_that_is_cut_off_is_an_error_with_its_place(tmp_path: Path) -> None:
@@ -280,9 +287,14 @@ def test_a_changed_file_is_serialized_differently(tmp_path: Path) -> None:
 # Samples
 
 
+def published_question(row: dict[str, Any]) -> Question:
+    (question,) = multiple_choice.PublishedQuestion.model_validate_json(json.dumps(row), strict=True).questions()
+    return question
+
+
 @given(count=st.integers(1, 160), seed=st.integers(0, 3), order=st.randoms(use_true_random=False))
 def test_a_sample_is_even_and_does_not_depend_on_the_order(count: int, seed: int, order: Any) -> None:
-    questions = [multiple_choice.published_question(row) for row in lines(160)]
+    questions = [*map(published_question, lines(160))]
     sample = drawn(questions, count, seed)
     assert len({question.name for question in sample}) == count
     assert [question for question in questions if question in sample] == sample
@@ -298,7 +310,7 @@ def test_a_sample_is_even_and_does_not_depend_on_the_order(count: int, seed: int
 
 
 def test_a_larger_sample_contains_a_smaller_one_and_another_seed_draws_another() -> None:
-    questions = [multiple_choice.published_question(row) for row in lines(160)]
+    questions = [*map(published_question, lines(160))]
     first, larger, other = (
         {each.name for each in drawn(questions, count, seed)} for count, seed in ((40, 0), (80, 0), (40, 1))
     )
