@@ -26,29 +26,11 @@ from pytest_fairness import records
 from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.languages import Language
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.probes import field_types
+from pytest_fairness.probes import field_types, shared_keys
 from pytest_fairness.probes.diagnostics import Diagnostic, Part, quoted, raise_diagnostics, suggestion
-from pytest_fairness.probes.field_types import (
-    AuditSettings,
-    Identifier,
-    Line,
-    Name,
-    ProbeFiles,
-    ProbeModel,
-    ProbeSource,
-    Text,
-    Texts,
-)
+from pytest_fairness.probes.field_types import AuditSettings, Identifier, Line, Name, ProbeModel, ProbeSource, Text
 from pytest_fairness.probes.prompts import FollowUps
-from pytest_fairness.probes.shared_keys import (
-    AnswerReading,
-    GrowingTrials,
-    Languages,
-    Stage,
-    Trials,
-    growing,
-    to_language,
-)
+from pytest_fairness.probes.shared_keys import AnswerReading, GrowingTrials, Languages, Stage, Trials, growing
 from pytest_fairness.probes.table import DataFile
 from pytest_fairness.records import SAMPLING_PARAMETERS, AnswerFormat, Json, Message, Prompt, Request
 
@@ -128,7 +110,7 @@ class SamplingSettings(ProbeModel):
 class ResponsesSettings(ProbeModel):
     """Settings of recorded answers, which the probe audits without sending requests."""
 
-    file: Annotated[ProbeFiles, AfterValidator(_existing_tables)] = Field(
+    file: Annotated[field_types.ProbeFiles, AfterValidator(_existing_tables)] = Field(
         description="CSV (.csv), JSON Lines (.jsonl, .ndjson), Excel (.xlsx) or Parquet (.parquet) file in the probe's "
         "folder, with one answer per row. A pattern such as answers/*.parquet names several files of one format."
     )
@@ -174,7 +156,7 @@ class Variant(ProbeModel):
     """Alternative prompt or system prompt of a probe, such as one that may reduce the bias."""
 
     system: Text | None = Field(default=None, description="System prompt of this variant.")
-    prompt: Texts | None = Field(default=None, description="Prompt or prompts of this variant.")
+    prompt: field_types.Texts | None = Field(default=None, description="Prompt or prompts of this variant.")
 
     @model_validator(mode="after")
     def _differs(self) -> Self:
@@ -343,7 +325,7 @@ class Probe(ProbeModel):
     @cached_property
     def language(self) -> Language:
         """The language, or the languages, of the answers, with the marks of thoughts that the probe declares."""
-        language = to_language(self.language_settings)
+        language = shared_keys.to_language(self.language_settings)
         return replace(language, thoughts=self.answer.thoughts) if self.answer.thoughts else language
 
     @field_serializer("language_settings")

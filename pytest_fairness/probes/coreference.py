@@ -17,23 +17,8 @@ from pydantic_core import PydanticCustomError
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import field_types, prompts, table
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.probes.diagnostics import (
-    Diagnostic,
-    Part,
-    errors_at,
-    quoted,
-    raise_diagnostics,
-    raise_file_errors,
-)
-from pytest_fairness.probes.field_types import (
-    AuditSettings,
-    Line,
-    ProbeFile,
-    ProbeModel,
-    Text,
-    block_text,
-    mapping_or_other,
-)
+from pytest_fairness.probes.diagnostics import Diagnostic, Part, errors_at, quoted, raise_diagnostics, raise_file_errors
+from pytest_fairness.probes.field_types import AuditSettings, Line, ProbeFile, ProbeModel, Text, block_text
 from pytest_fairness.probes.recorded_rows import TRIAL, Column, Labels, Rows, whole_number
 from pytest_fairness.probes.shared_keys import Languages, max_trials, to_language
 from pytest_fairness.probes.table import Row
@@ -134,7 +119,7 @@ class WinoBias(ProbeModel):
 
 Items = Annotated[
     Annotated[tuple[AmbiguousSentence, ...], Tag("other"), Field(min_length=1)] | Annotated[WinoBias, Tag("mapping")],
-    Discriminator(mapping_or_other),
+    Discriminator(field_types.mapping_or_other),
 ]
 
 

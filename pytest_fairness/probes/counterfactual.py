@@ -23,39 +23,12 @@ from pydantic import (
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.probes import counterfactual_records, field_types, prompts
+from pytest_fairness.probes import counterfactual_records, diagnostics, field_types, prompts
 from pytest_fairness.probes.base import ASKED
 from pytest_fairness.probes.conversations import StructuredAnswerSettings, StructuredProbe
-from pytest_fairness.probes.counterfactual_records import (
-    WITH,
-    Fields,
-    Flip,
-    OpenmlRecords,
-    Record,
-    WrittenFlip,
-    WrittenRecords,
-    columns_of,
-    flip_faults,
-    flips_of,
-)
-from pytest_fairness.probes.diagnostics import (
-    Diagnostic,
-    Location,
-    Part,
-    errors_at,
-    nearest,
-    quoted,
-    raise_diagnostics,
-    suggestion,
-)
-from pytest_fairness.probes.field_types import (
-    AuditSettings,
-    Line,
-    ProbeModel,
-    Text,
-    block_text,
-    canonical,
-)
+from pytest_fairness.probes.counterfactual_records import WITH, Fields, Flip, OpenmlRecords, Record, WrittenFlip
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, Part, quoted, raise_diagnostics, suggestion
+from pytest_fairness.probes.field_types import AuditSettings, Line, ProbeModel, Text, block_text, canonical
 from pytest_fairness.probes.recorded_rows import TRIAL, Column, Labels, RecordedRow, Rows
 from pytest_fairness.probes.shared_keys import AnswerReading, max_trials
 from pytest_fairness.probes.table import Row
@@ -233,7 +206,7 @@ class CounterfactualProbe(StructuredProbe):
         description="Prompt about each record; {age} stands for the record's field `age`. If the record lacks the "
         "field, the clause with {age} is left out. A literal brace is written {{ or }}.",
     )
-    written_records: WrittenRecords | None = Field(
+    written_records: counterfactual_records.WrittenRecords | None = Field(
         default=None,
         alias="records",
         description="The records: a list, a file or a data set of OpenML.",
@@ -270,7 +243,13 @@ class CounterfactualProbe(StructuredProbe):
         if "truth" in data and form == "choices":
             present.add("truth")
         missing = {name: remedy for name, remedy in needed.items() if name not in present}
-        columns = ["id", *columns_of({part.name: part.value for part in data["flip"]}), "answer", "truth", "trial"]
+        columns = [
+            "id",
+            *counterfactual_records.columns_of({part.name: part.value for part in data["flip"]}),
+            "answer",
+            "truth",
+            "trial",
+        ]
         yield from cls._shared_faults(data, audits, columns, missing)
         yield from cls._conversation_faults(data, texts=form == "texts")
         yield from cls._tool_faults(data)
@@ -287,14 +266,14 @@ class CounterfactualProbe(StructuredProbe):
     @field_validator("flip")
     @classmethod
     def _fit_together(cls, written: dict[str, WrittenFlip]) -> dict[str, WrittenFlip]:
-        raise_diagnostics(flip_faults(Part(written)))
+        raise_diagnostics(counterfactual_records.flip_faults(Part(written)))
         return written
 
     @model_validator(mode="after")
     def _fits_its_records(self) -> Self:
         """Check that the keys fit the records; the records of OpenML are not checked before they are fetched."""
         if self.responses is None and not isinstance(self.written_records, OpenmlRecords | None):
-            with errors_at("records"):
+            with diagnostics.errors_at("records"):
                 raise_diagnostics(self._record_diagnostics())
         return self
 
@@ -336,7 +315,7 @@ class CounterfactualProbe(StructuredProbe):
 
     @cached_property
     def flips(self) -> dict[str, Flip]:
-        return flips_of(self.flip)
+        return counterfactual_records.flips_of(self.flip)
 
     @cached_property
     def records(self) -> list[Record]:
@@ -582,7 +561,7 @@ def _unknown_values(location: Location, wanted: Iterable[str], column: str, valu
     known = sorted(values[column])
     for value in wanted:
         if value not in values[column]:
-            cure = suggestion(value, known) if len(known) <= MAX_SUGGESTED or nearest(value, known) else ""
+            cure = suggestion(value, known) if len(known) <= MAX_SUGGESTED or diagnostics.nearest(value, known) else ""
             yield Diagnostic(location, f"no record has the {column} {quoted(value)}{cure}")
 
 

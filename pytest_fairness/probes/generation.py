@@ -14,17 +14,7 @@ from pytest_fairness.probes.base import with_fields
 from pytest_fairness.probes.conversations import FreeTextProbe, StructuredAnswerSettings, StructuredProbe
 from pytest_fairness.probes.diagnostics import Diagnostic, Part, errors_at, quoted, raise_diagnostics, suggestion
 from pytest_fairness.probes.field_types import AuditSettings, Identifier, Texts, block_text, canonical, texts
-from pytest_fairness.probes.identity_terms import (
-    PLACEBO,
-    Anonymize,
-    Axis,
-    Intersection,
-    RemovedTerms,
-    SwapLists,
-    SwappedPrompt,
-    SwappedPrompts,
-    Swaps,
-)
+from pytest_fairness.probes.identity_terms import PLACEBO, Anonymize, Axis, Intersection, SwapLists, SwappedPrompts
 from pytest_fairness.probes.prompts import intended_placeholders, template_diagnostics
 from pytest_fairness.probes.recorded_rows import TRIAL, Column, Rows
 from pytest_fairness.probes.shared_keys import Trials, max_trials
@@ -91,7 +81,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         description="The attributes by which groups differ, by name, each with its values. Every combination of the "
         "values is sent.",
     )
-    swap: Swaps | None = Field(
+    swap: identity_terms.Swaps | None = Field(
         default=None,
         description="In place of `axes`, for prompts without placeholders: which terms in the prompts are replaced by "
         "the terms of another group. gender uses the built-in list of the probe's language; {NAME: {unmarked: …, "
@@ -109,7 +99,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         "number begins at 8, and grows up to 60 while a verdict is inconclusive. Default with `prompts`: 1.",
     )
     answer: TextAnswerSettings = Field(default_factory=TextAnswerSettings, description="How answers are parsed.")
-    anonymize: RemovedTerms = Field(
+    anonymize: identity_terms.RemovedTerms = Field(
         default=(),
         description="Terms that are removed from the answers in addition to the built-in identity terms and the axes' "
         "values. false removes nothing; {names: true} removes first names as well.",
@@ -222,7 +212,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         return identity_terms.swapped_rows(written, self.swap_lists)
 
     @cached_property
-    def _swapped_by_name(self) -> dict[str, SwappedPrompt]:
+    def _swapped_by_name(self) -> dict[str, identity_terms.SwappedPrompt]:
         found = self.swapped.prompts
         if self.prompts_file is not None:
             return {prompt.id: prompt for prompt in found}

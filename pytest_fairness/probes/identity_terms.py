@@ -22,28 +22,9 @@ from pytest_fairness.errors import ProbeError, counted
 from pytest_fairness.languages import Language
 from pytest_fairness.languages.swap_terms import GENDER, SwapTerms, SwapTermsError
 from pytest_fairness.languages.swapping import LeftOut, Swap, swap
-from pytest_fairness.probes import table
-from pytest_fairness.probes.diagnostics import (
-    Diagnostic,
-    Location,
-    diagnostics_error,
-    errors_at,
-    nearest,
-    quoted,
-    raise_diagnostics,
-    raise_file_errors,
-    suggestion,
-)
-from pytest_fairness.probes.field_types import (
-    Identifier,
-    Line,
-    ProbeModel,
-    Text,
-    canonical,
-    list_or_other,
-    mapping_or_other,
-    text_or_other,
-)
+from pytest_fairness.probes import diagnostics, field_types, table
+from pytest_fairness.probes.diagnostics import Diagnostic, Location, diagnostics_error, errors_at, quoted, suggestion
+from pytest_fairness.probes.field_types import Identifier, Line, ProbeModel, Text, canonical, list_or_other
 from pytest_fairness.probes.table import ID_DIGITS, DataFile, PromptRow, PromptsFile, as_line
 from pytest_fairness.records import Json
 
@@ -79,7 +60,7 @@ class SwapSettings(ProbeModel):
     terms: (
         Annotated[
             Annotated[TermRows, Tag("other")] | Annotated[TermsFile, Tag("mapping")],
-            Discriminator(mapping_or_other),
+            Discriminator(field_types.mapping_or_other),
         ]
         | None
     ) = Field(
@@ -105,7 +86,7 @@ Swaps = Annotated[
         Tag("other"),
         Field(min_length=1, max_length=1, json_schema_extra={"minProperties": 1, "maxProperties": 1}),
     ],
-    Discriminator(text_or_other),
+    Discriminator(field_types.text_or_other),
 ]
 """Type of the key `swap`: the name of a built-in list, or one name with settings."""
 
@@ -169,13 +150,13 @@ def _built_in(name: str, settings: SwapSettings, code: str) -> tuple[Axis, SwapT
     try:
         terms = SwapTerms.built_in(name, code)
     except LookupError as error:
-        meant = name != GENDER and nearest(name, [GENDER])
+        meant = name != GENDER and diagnostics.nearest(name, [GENDER])
         cure = f"did you mean {quoted(meant)}?" if meant else f"write your own list: `swap: {{{name}: {OWN_LIST}}}`"
         message = f"{str(error.args[0]).rstrip('.')}: {cure}"
         raise diagnostics_error([Diagnostic(("swap", name), message)]) from None
     unmarked = settings.unmarked or terms.groups[0]
     marked = settings.marked or tuple(group for group in terms.groups[:2] if group != unmarked)[:1]
-    raise_diagnostics(
+    diagnostics.raise_diagnostics(
         Diagnostic(
             ("swap", name, *place),
             f"the list {quoted(name)} has no group {quoted(group)}{suggestion(group, terms.groups)}",
@@ -211,7 +192,7 @@ def _terms_of_rows(location: Location, groups: Sequence[str], rows: Sequence[Seq
 def _terms_of_file(file: TermsFile, groups: Sequence[str], code: str) -> SwapTerms:
     name = file.file.name
     content = table.read(file.file, name, file.holds)
-    raise_file_errors(
+    diagnostics.raise_file_errors(
         [
             f"{name}:1: no column {quoted(group)} with the terms of this group{suggestion(group, content.columns)}"
             for group in groups
@@ -347,7 +328,9 @@ def swapped_file(file: PromptsFile, lists: SwapLists) -> SwappedPrompts:
     found = swapped_rows(file.in_sample_order(), lists, file.sample)
     name = file.file.name
     if not found.prompts:
-        raise_file_errors([f"{name}:{prompt.row.line}: no swap: {prompt.reason}" for prompt in found.left_out], name)
+        diagnostics.raise_file_errors(
+            [f"{name}:{prompt.row.line}: no swap: {prompt.reason}" for prompt in found.left_out], name
+        )
     if len(found.prompts) < (file.sample or 1):
         total = len(found.prompts) + len(found.left_out)
         raise ProbeError(

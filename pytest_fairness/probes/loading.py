@@ -16,20 +16,7 @@ from pydantic_core import ErrorDetails
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import diagnostics, yaml_reader
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.probes.diagnostics import (
-    DIAGNOSTIC,
-    Diagnostic,
-    Document,
-    Lines,
-    Location,
-    Node,
-    Part,
-    dotted,
-    nearest,
-    not_text,
-    quoted,
-    suggestion,
-)
+from pytest_fairness.probes.diagnostics import Diagnostic, Document, Location, Node, dotted, nearest, quoted, suggestion
 from pytest_fairness.probes.field_types import PATTERNS, AuditSettings, ProbeSource, display_path, name_problem
 from pytest_fairness.probes.yaml_reader import DocumentError
 from pytest_fairness.records import Json
@@ -66,112 +53,93 @@ def parse(
     content: bytes, path: Path, kinds: Kinds, *, root: Path | None = None, scorers: Mapping[str, str] | None = None
 ) -> Probe:
     """Return the probe that `content` defines; the file `path` is used for messages and names, and need not exist."""
-    text = ""
+    text, errors, probe = "", list[tuple[int, str]](), None
     try:
         text = yaml_reader.decode(content)
         document = yaml_reader.parse(text)
+        found, probe = _validated(document, kinds, ProbeSource(path, root, scorers=scorers))
+        errors = [*document.errors, *((document.index(each), each.message) for each in found)]
     except DocumentError as error:
         # The position of an undecodable byte is the number of characters before it.
-        seen = text or content.decode("utf-8-sig", errors="replace")
-        raise _error(path, root, seen, [(error.index, error.message)]) from None
-    diagnostics, probe = _validated(document, kinds, ProbeSource(path, root, scorers=scorers))
-    errors = [*document.errors, *((document.index(diagnostic), diagnostic.message) for diagnostic in diagnostics)]
-    if errors or probe is None:
-        raise _error(path, root, text, errors)
-    return probe
-
-
-def _error(path: Path, root: Path | None, text: str, errors: list[tuple[int, str]]) -> ProbeError:
-    lines, name = Lines(text), display_path(path, root)
-    rows = []
-    for index, message in sorted(dict.fromkeys(errors)):
-        line, column = lines.position(index)
-        rows.append(f"{name}:{line}:{column}: {' '.join(message.split())}")
-    return ProbeError("\n".join(rows))
+        text = text or content.decode("utf-8-sig", errors="replace")
+        errors = [(error.index, error.message)]
+    if probe is not None and not errors:
+        return probe
+    lines, name = diagnostics.Lines(text), display_path(path, root)
+    raise ProbeError(
+        "\n".join(
+            f"{name}:{':'.join(map(str, lines.position(index)))}: {' '.join(message.split())}"
+            for index, message in sorted(dict.fromkeys(errors))
+        )
+    )
 
 
 def _validated(document: Document, kinds: Kinds, file: ProbeSource) -> tuple[list[Diagnostic], Probe | None]:
     """Return all diagnostics of a document, and its probe.
 
-    The probe is `None` if `_kind_and_diagnostics` returns no kind, or if the kind's model rejects the document.
+    The rest of a document of an unknown kind is checked as the most similar kind, so that all errors are reported at
+    once. The probe is `None` if no kind is similar, or if the kind's model rejects the document.
     """
-    data = document.root.plain()
-    kind, diagnostics = _kind_and_diagnostics(data, kinds)
-    if kind is None:
-        return diagnostics, None
-    model = kinds[kind].model
-    settings, found = _settings_and_diagnostics(document, kind, kinds, file)
-    diagnostics += found
-    written = data.get("audits")
-    audits = kinds[kind].audits
-    known = {name: audits[name] for name in audits if isinstance(written, Mapping) and name in written}
-    diagnostics += model.faults(Part(data), known)
-    probe = None
-    if "name" not in data:
-        data["name"] = file.path.stem
+    content = document.root.plain()
+    data, names = diagnostics.Part(content), ", ".join(kinds)
+    kind = data["kind"]
+    if "kind" not in data:
+        if misspelt := nearest("kind", content):
+            return [data[misspelt].key_fault(f"unknown key {quoted(misspelt)}: did you mean 'kind'?")], None
+        return [data.fault(f"`kind` is missing: write the kind of the probe ({names})")], None
+    if not kind.is_text:
+        return [kind.fault(f"`kind` must be the name of a kind of probe ({names})")], None
+    found = []
+    if kind.text not in kinds:
+        found = [kind.fault(f"unknown kind {kind.quoted}{suggestion(kind.text, kinds)}")]
+    name = nearest(kind.text, kinds)
+    if name is None:
+        return found, None
+    model, audits = kinds[name]
+    settings, faults = _settings(document, data["audits"], name, kinds, file)
+    found += faults
+    found += model.faults(data, {audit: audits[audit] for audit in audits if audit in data["audits"]})
+    block, lines = document.root.value.get("audits"), diagnostics.Lines(document.text)
+    places = {audit: lines.position(start)[0] for audit, start in block.keys.items()} if block is not None else {}
+    loading = replace(file, audits=settings, lines=places)
+    given = {"name": file.path.stem, **content, "kind": name}
     try:
-        loading = replace(file, audits=settings, lines=_audit_lines(document))
-        probe = model.model_validate_json(json.dumps({**data, "kind": kind}), strict=True, context=loading)
+        return found, model.model_validate_json(json.dumps(given), strict=True, context=loading)
     except ValidationError as error:
         details = error.errors(include_url=False, include_input=False)
-        if "name" not in document.root.value and any(detail["loc"] == ("name",) for detail in details):
-            details = [detail for detail in details if detail["loc"] != ("name",)]
-            reason = f" ({problem})" if (problem := name_problem(file.path.stem)) else ""
-            message = (
+    if "name" not in data and any(detail["loc"] == ("name",) for detail in details):
+        details = [detail for detail in details if detail["loc"] != ("name",)]
+        reason = f" ({problem})" if (problem := name_problem(file.path.stem)) else ""
+        found.append(
+            data.fault(
                 f"the probe's file name {quoted(file.path.stem)} cannot be the name of baseline files{reason}: add "
                 "`name:`, with only letters, digits, '.', '_' and '-'"
             )
-            diagnostics.append(Diagnostic((), message))
-        diagnostics += validation_diagnostics(details, (), document, model)
-    return diagnostics, probe
+        )
+    return [*found, *validation_diagnostics(details, (), document, model)], None
 
 
-def _audit_lines(document: Document) -> dict[str, int]:
-    block, lines = document.root.value.get("audits"), Lines(document.text)
-    return {name: lines.position(start)[0] for name, start in block.keys.items()} if block is not None else {}
-
-
-def _kind_and_diagnostics(data: dict[str, object], kinds: Kinds) -> tuple[str | None, list[Diagnostic]]:
-    """Return the kind whose model validates the probe, and the diagnostics of the key `kind`.
-
-    For an unknown kind, return the most similar kind. The kind is `None` if no kind is similar, or if the key is
-    missing or not a text.
-    """
-    names = ", ".join(kinds)
-    if "kind" not in data:
-        if misspelt := diagnostics.nearest("kind", data):
-            return None, [Diagnostic((misspelt,), f"unknown key {quoted(misspelt)}: did you mean 'kind'?", at_key=True)]
-        return None, [Diagnostic((), f"`kind` is missing: write the kind of the probe ({names})")]
-    kind = data["kind"]
-    if not isinstance(kind, str):
-        return None, [Diagnostic(("kind",), f"`kind` must be the name of a kind of probe ({names})")]
-    if kind in kinds:
-        return kind, []
-    unknown = Diagnostic(("kind",), f"unknown kind {quoted(kind)}{suggestion(kind, kinds)}")
-    # The rest is checked as the most similar kind, so that all errors are reported at once.
-    return diagnostics.nearest(kind, kinds), [unknown]
-
-
-def _settings_and_diagnostics(
-    document: Document, kind: str, kinds: Kinds, file: ProbeSource
+def _settings(
+    document: Document, audits: diagnostics.Part, kind: str, kinds: Kinds, file: ProbeSource
 ) -> tuple[dict[str, AuditSettings], list[Diagnostic]]:
-    block: Node | None = document.root.value.get("audits")
+    """Return the settings of the audits, and the diagnostics of the key `audits`."""
     known = kinds[kind].audits
     settings: dict[str, AuditSettings] = {}
-    diagnostics: list[Diagnostic] = []
-    for name, node in block.value.items() if block is not None and isinstance(block.value, dict) else ():
-        if name not in known:
-            elsewhere = next((other for other, schema in kinds.items() if name in schema.audits), None)
-            cure = f": it belongs to probes of the kind {quoted(elsewhere)}" if elsewhere else suggestion(name, known)
-            diagnostics.append(Diagnostic(("audits", name), f"unknown audit {quoted(name)}{cure}", at_key=True))
+    found: list[Diagnostic] = []
+    for audit in audits if audits.names else ():
+        if audit.name not in known:
+            elsewhere = next((other for other, schema in kinds.items() if audit.name in schema.audits), None)
+            belongs = f": it belongs to probes of the kind {quoted(elsewhere)}" if elsewhere else ""
+            near = belongs or suggestion(audit.name, known)
+            found.append(audit.key_fault(f"unknown audit {quoted(audit.name)}{near}"))
             continue
-        written = {} if node.value is None else node.plain()
+        written = json.dumps({} if audit.value is None else audit.value)
         try:
-            settings[name] = known[name].model_validate_json(json.dumps(written), strict=True, context=file)
+            settings[audit.name] = known[audit.name].model_validate_json(written, strict=True, context=file)
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False)
-            diagnostics += validation_diagnostics(details, ("audits", name), document, known[name])
-    return settings, diagnostics
+            found += validation_diagnostics(details, audit.location, document, known[audit.name])
+    return settings, found
 
 
 # JSON Schema of probe files, generated from the pydantic models, for completion and checks in editors.
@@ -292,7 +260,7 @@ def validation_diagnostics(
         location = (*prefix, *error["loc"])
         if error["type"] in ("missing", "extra_forbidden"):
             keys.append(location)
-        if error["type"] == DIAGNOSTIC:
+        if error["type"] == diagnostics.DIAGNOSTIC:
             found.append(replace(error["ctx"]["diagnostic"], location=document.find(location)[1]))
         elif not _is_secondary(error, prefix, document):
             diagnostic, alternative = _diagnostic(error, prefix, document, model)
@@ -352,7 +320,7 @@ def _diagnostic(
         constraint = _constraint(kind, context, error)
         return Diagnostic(found, f"the name {quoted(str(found[-1]))} {constraint}", at_key=True), False
     if kind in ("string_type", "path_type"):
-        message = not_text(name, node)
+        message = diagnostics.not_text(name, node)
         if found[-1] in ("skip", "xfail") and isinstance(node.value, bool):
             message = f"{name} must be the reason as text, not {_shown(node)}"
     elif kind in _EXPECTED:

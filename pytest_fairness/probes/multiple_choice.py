@@ -26,27 +26,10 @@ from pydantic import (
 )
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes import conversations, field_types, prompts, table
+from pytest_fairness.probes import conversations, diagnostics, field_types, prompts, table
 from pytest_fairness.probes.conversations import ConversationProbe
-from pytest_fairness.probes.diagnostics import (
-    Diagnostic,
-    Part,
-    diagnostics_error,
-    errors_at,
-    quoted,
-    raise_diagnostics,
-    raise_file_errors,
-    suggestion,
-)
-from pytest_fairness.probes.field_types import (
-    AuditSettings,
-    CaseName,
-    Line,
-    ProbeFiles,
-    ProbeModel,
-    ProbeSource,
-    Text,
-)
+from pytest_fairness.probes.diagnostics import Diagnostic, Part, errors_at, quoted, raise_diagnostics, suggestion
+from pytest_fairness.probes.field_types import AuditSettings, CaseName, Line, ProbeFiles, ProbeModel, ProbeSource, Text
 from pytest_fairness.probes.loading import row_messages
 from pytest_fairness.probes.recorded_rows import TRIAL, Column, Labels, Rows
 from pytest_fairness.probes.shared_keys import max_trials
@@ -432,7 +415,7 @@ def read(files: Sequence[Path], root: Path | None) -> list[Question]:
                     )
                     break
             found += questions
-    raise_file_errors(errors, field_types.display_path(files[0], root))
+    diagnostics.raise_file_errors(errors, field_types.display_path(files[0], root))
     return found
 
 
@@ -546,7 +529,7 @@ class PublishedQuestion(PublishedModel):
             )
         else:
             return self
-        raise diagnostics_error([Diagnostic((), fault)])
+        raise diagnostics.diagnostics_error([Diagnostic((), fault)])
 
     def questions(self) -> Iterator[Question]:
         yield Question(

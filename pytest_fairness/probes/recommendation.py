@@ -11,32 +11,14 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import ConfigDict, Field
 
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.probes import field_types, prompts, shared_keys
+from pytest_fairness.probes import field_types, prompts, recommendation_prompts, shared_keys
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.diagnostics import Diagnostic, Part, quoted, raise_file_errors, suggestion
 from pytest_fairness.probes.field_types import AuditSettings, Identifier, Text, block_text, canonical
 from pytest_fairness.probes.prompts import FollowUps
-from pytest_fairness.probes.recommendation_prompts import (
-    Entities,
-    EntitiesFile,
-    Entity,
-    ListFollowUps,
-    Perturbation,
-    RelevantFile,
-    Translation,
-    entities_of,
-)
+from pytest_fairness.probes.recommendation_prompts import Entities, EntitiesFile, Entity, ListFollowUps, Translation
 from pytest_fairness.probes.recorded_rows import TRIAL, Column, Labels, RecordedRow, Rows
-from pytest_fairness.probes.shared_keys import (
-    AnswerReading,
-    Attribute,
-    Stage,
-    Trials,
-    Value,
-    WrittenValue,
-    growing,
-    max_trials,
-)
+from pytest_fairness.probes.shared_keys import AnswerReading, Attribute, Stage, Trials, Value, WrittenValue, growing
 from pytest_fairness.probes.table import Row, as_line
 from pytest_fairness.records import Json, Prompt
 
@@ -120,13 +102,13 @@ class RecommendationProbe(Probe):
         le=100,
         description="Maximum number of times that a list with fewer than k items is requested again.",
     )
-    perturbations: dict[Identifier, Perturbation] = Field(
+    perturbations: dict[Identifier, recommendation_prompts.Perturbation] = Field(
         default_factory=dict,
         min_length=1,
         description="Changes of the prompt's wording by name: typing errors or translations, such as {typo: {rate: "
         "0.1}}.",
     )
-    relevant_file: RelevantFile | None = Field(
+    relevant_file: recommendation_prompts.RelevantFile | None = Field(
         default=None,
         alias="relevant",
         description="The relevant items of each entity, for audits that need them, such as `quality`.",
@@ -167,7 +149,7 @@ class RecommendationProbe(Probe):
     @cached_property
     def entities(self) -> tuple[Entity, ...]:
         """The entities that prompts are about; empty if recorded answers name them."""
-        return entities_of(self.written_entities)
+        return recommendation_prompts.entities_of(self.written_entities)
 
     @cached_property
     def attributes(self) -> dict[str, Attribute]:
@@ -265,7 +247,7 @@ class RecommendationProbe(Probe):
         return stages
 
     def _prompt_labels(self, trials: int | None) -> Iterator[tuple[dict[str, str], int]]:
-        fewest = max_trials(self.trials, trials)
+        fewest = shared_keys.max_trials(self.trials, trials)
         repeated = [settings for settings in self.audits.values() if isinstance(settings, RepeatSettings)]
         neutral = max([self.neutral_trials, fewest, *(settings.repeats for settings in repeated)])
         conditioned = {

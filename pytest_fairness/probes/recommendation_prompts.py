@@ -14,17 +14,9 @@ from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes import prompts, table
+from pytest_fairness.probes import field_types, prompts, table
 from pytest_fairness.probes.diagnostics import errors_at, suggestion
-from pytest_fairness.probes.field_types import (
-    Identifier,
-    Line,
-    ProbeModel,
-    Text,
-    display_path,
-    mapping_or_other,
-    probe_source,
-)
+from pytest_fairness.probes.field_types import Identifier, Line, ProbeModel, Text, display_path, mapping_or_other
 from pytest_fairness.probes.prompts import FollowUps
 from pytest_fairness.probes.table import DataFile, Table, as_items, as_line
 from pytest_fairness.records import Answer, Json, Prompt
@@ -44,7 +36,7 @@ class Entity(ProbeModel):
 def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
     """Return the table in a file that a probe names; errors of the file become errors of the key that names it."""
     with errors_at():
-        return table.read(path, display_path(path, probe_source(info).root), holds)
+        return table.read(path, display_path(path, field_types.probe_source(info).root), holds)
 
 
 def _require_column(name: str, content: Table) -> None:

@@ -15,16 +15,9 @@ from pydantic_core import PydanticCustomError
 
 from pytest_fairness.languages import NAMES, WITHOUT_BLANKS, Language, can_segment, language
 from pytest_fairness.options import MAX_TRIALS
+from pytest_fairness.probes import field_types
 from pytest_fairness.probes.diagnostics import Diagnostic, quoted, raise_diagnostics
-from pytest_fairness.probes.field_types import (
-    Line,
-    ProbeFile,
-    ProbeModel,
-    ScorerName,
-    Text,
-    mapping_or_other,
-    text_or_other,
-)
+from pytest_fairness.probes.field_types import Line, ProbeFile, ProbeModel, ScorerName, Text, mapping_or_other
 from pytest_fairness.records import AnswerFormat, Json, Judging, NumberFormat, Prompt, Request, Selection
 
 # Attributes of people, such as age, and their values; the values of several attributes can be combined.
@@ -212,7 +205,7 @@ class DeclaredLanguage(ProbeModel):
 
     code: Code = Field(description="ISO 639 code of the language.")
     terms: Annotated[
-        Annotated[OwnWords, Tag("other")] | Annotated[ProbeFile, Tag("text")], Discriminator(text_or_other)
+        Annotated[OwnWords, Tag("other")] | Annotated[ProbeFile, Tag("text")], Discriminator(field_types.text_or_other)
     ] = Field(
         description="The words of the language, or a TOML file in the probe's folder with the keys `identity_terms`, "
         "`function_words` and `refusals`."

@@ -12,26 +12,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Discriminator, Field, Tag, ValidationError, ValidationInfo, field_validator, model_validator
 
 from pytest_fairness.errors import ProbeError
-from pytest_fairness.probes import field_types, prompts, table
+from pytest_fairness.probes import diagnostics, field_types, prompts, table
 from pytest_fairness.probes.conversations import FreeTextProbe
-from pytest_fairness.probes.diagnostics import (
-    Diagnostic,
-    Part,
-    errors_at,
-    quoted,
-    raise_diagnostics,
-    raise_file_errors,
-    suggestion,
-)
-from pytest_fairness.probes.field_types import (
-    AuditSettings,
-    CaseName,
-    Line,
-    ProbeModel,
-    ProbeSource,
-    Text,
-    Texts,
-)
+from pytest_fairness.probes.diagnostics import Diagnostic, Part, errors_at, quoted, raise_file_errors, suggestion
+from pytest_fairness.probes.field_types import AuditSettings, CaseName, Line, ProbeModel, ProbeSource, Text, Texts
 from pytest_fairness.probes.loading import row_messages
 from pytest_fairness.probes.recorded_rows import TRIAL, Column, Labels, Rows
 from pytest_fairness.probes.shared_keys import AnswerReading, Trials, max_trials
@@ -174,7 +158,7 @@ class StereotypeProbe(FreeTextProbe):
                 groups=any(case.groups for case in self.open_cases),
                 likelihoods=bool(self.likelihood_cases),
             )
-            raise_diagnostics(field_types.unmet_needs(self.audits, missing))
+            diagnostics.raise_diagnostics(field_types.unmet_needs(self.audits, missing))
         return self
 
     @cached_property
