@@ -80,6 +80,9 @@ def report(
         }
         for place, (view, own) in enumerate(zip(said, points, strict=True), start=1)
     ]
+    targets = report_items.target_table(
+        document, said, lambda view: f"{number(view.item['value'])} {view.item['verdict']}"
+    )
     outcomes = {one["display_outcome"] for one in items}
     return render(
         "report.html.j2",
@@ -100,7 +103,7 @@ def report(
                 for name, counts in document["summary"]["by_category"].items()
             ],
         ),
-        targets=_targets(document, said),
+        targets=targets and Table(("item", *targets[0]), [["all", *targets[2]], *targets[1]]),
         served_models=sorted({view.explanation.served for view in said} - {""}),
         cell_tables=report_items.intersection_tables(said),
         cell_legend=report_items.INTERSECTION_LEGEND,
@@ -127,24 +130,6 @@ def _content(view: ItemView, points: Sequence[Mapping[str, Json]]) -> dict[str, 
         "answers": list(dict.fromkeys([*item["n"], *item["missing"]])),
         "found": view.finding if significant else "",
     }
-
-
-def _targets(document: Mapping[str, Json], items: Sequence[ItemView]) -> Table | None:
-    names, rows = report_items.items_by_target(document, items)
-    if len(names) < 2:
-        return None
-    cells = [
-        [
-            title,
-            *(
-                f"{number(own[name].item['value'])} {own[name].item['verdict']}" if name in own else ""
-                for name in names
-            ),
-        ]
-        for title, own in rows
-    ]
-    passed = ["all", *(report_items.passed_items(document, name) for name in names)]
-    return Table(("item", *(f"@{name}" for name in names)), [passed, *cells])
 
 
 def has_changed(item: Mapping[str, Json]) -> bool:

@@ -75,14 +75,13 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
     if measured:
         text.add_rows(table(MEASURED_HEADINGS, (_measured_cells(view, several_probes) for view in measured)), 2)
         text.add("")
-    names, items_by_target = report_items.items_by_target(document, items)
-    if len(names) > 1 and not measured:
-        rows = [
-            [escaped(title), *(_target_cell(own[name]) if name in own else "" for name in names)]
-            for title, own in items_by_target
-        ]
-        rows.append(["", *(report_items.passed_items(document, name) for name in names)])
-        lines = table(["item", *(escaped(f"@{name}") for name in names)], rows)
+    targets = report_items.target_table(
+        document, items, lambda view: f"{SIGNS[view.outcome]} {number(view.item['value'])}"
+    )
+    if targets is not None and not measured:
+        names, rows, counts = targets
+        rows = [*([escaped(row[0]), *row[1:]] for row in rows), ["", *counts]]
+        lines = table(["item", *map(escaped, names)], rows)
         _add_folded(text, "Audits by target", lines, needed=2)
     if passed:
         lines = table(HEADINGS, (_cells(view, several_probes) for view in passed))
@@ -204,10 +203,6 @@ def _measured_cells(view: ItemView, several_probes: bool) -> list[str]:
     explanation = (view.item.get("effect") or {}).get("description") or view.method.get("no_effect_size", "")
     cells = (view.size or "-", value, view.p_value, view.effect, explanation)
     return [_name(view, several_probes), *map(escaped, cells)]
-
-
-def _target_cell(view: ItemView) -> str:
-    return f"{SIGNS[view.outcome]} {number(view.item['value'])}"
 
 
 def _reason(view: ItemView) -> str:

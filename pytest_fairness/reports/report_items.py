@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_fairness.errors import counted
@@ -167,32 +167,32 @@ def _cost(variant: Variant) -> list[str]:
 
 # Table with a row for each audit item and a column for each target, for runs with several targets.
 
-Cells = Mapping[str, ItemView]
-"""The results of one audit item, by name of the target."""
 
+def target_table(
+    document: Mapping[str, Json], items: Iterable[ItemView], cell: Callable[[ItemView], str]
+) -> tuple[list[str], list[list[str]], list[str]] | None:
+    """Return the headings, a row for each audit item, and the passed items of each target; `None` for one target.
 
-def items_by_target(
-    document: Mapping[str, Json], items: Sequence[ItemView]
-) -> tuple[list[str], list[tuple[str, Cells]]]:
-    """Return the names of the targets, and a row for each audit item; two empty lists if the run's target has no name.
-
-    A row has a name and the item's results by target. The name is the item's id without the target's name; in a report
-    with several probes, the name begins with the probe's name.
+    The first column has the item's id without the target's name; in a report with several probes, it begins with the
+    probe's name. `cell` returns the text of a result.
     """
-    names: list[str] = list(document["summary"].get("by_target", ()))
-    rows: defaultdict[tuple[str, str], dict[str, ItemView]] = defaultdict(dict)
+    by_target: Mapping[str, Json] = document["summary"].get("by_target", {})
+    rows: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
     for view in items:
         item = view.item
-        if (name := target_name(item["id"], item["labels"])) is not None and name in names:
-            rows[item["probe"], without_target(item["id"], name)][name] = view
+        if (name := target_name(item["id"], item["labels"])) is not None and name in by_target:
+            rows[item["probe"], without_target(item["id"], name)][name] = cell(view)
+    if len(by_target) < 2 or not rows:
+        return None
     several = len({probe for probe, _ in rows}) > 1
-    return names, [(f"{probe} {name}" if several else name, rows[probe, name]) for probe, name in sorted(rows)]
-
-
-def passed_items(document: Mapping[str, Json], name: str) -> str:
-    """Return the number of a target's passed items: `3 of 4 passed`."""
-    counts = document["summary"]["by_target"][name]
-    return f"{counts['passed']} of {counts['total']} passed"
+    return (
+        [f"@{name}" for name in by_target],
+        [
+            [f"{probe} {name}" if several else name, *(rows[probe, name].get(target, "") for target in by_target)]
+            for probe, name in sorted(rows)
+        ],
+        [f"{counts['passed']} of {counts['total']} passed" for counts in by_target.values()],
+    )
 
 
 # Tables of intersections: the measured value of each cell, and its difference from the value of the reference cell.

@@ -234,21 +234,14 @@ def other_targets(items: Sequence[ItemView], document: Mapping[str, Json]) -> li
 
 def table_by_target(document: Mapping[str, Json], items: Sequence[ItemView], width: int) -> list[Line]:
     """Return a table of value and verdict by item and target; an empty list for fewer than two targets."""
-    names, items_by_target = report_items.items_by_target(document, items)
-    if len(names) < 2 or not items_by_target:
+    table = report_items.target_table(
+        document, items, lambda view: f"{formatting.number(view.item['value'])} {view.verdict}"
+    )
+    if table is None:
         return []
-    head = ["", *(f"@{name}" for name in names)]
-    rows = [
-        [
-            formatting.printable(title),
-            *(
-                f"{formatting.number(own[name].item['value'])} {own[name].verdict}" if name in own else ""
-                for name in names
-            ),
-        ]
-        for title, own in items_by_target
-    ]
-    rows.append(["", *(report_items.passed_items(document, name) for name in names)])
+    names, rows, passed = table
+    head = ["", *names]
+    rows = [*([formatting.printable(row[0]), *row[1:]] for row in rows), ["", *passed]]
     columns = [max(formatting.width_of(row[column]) for row in [head, *rows]) for column in range(len(head))]
     columns[0] = max(20, min(columns[0], width - sum(columns[1:]) - len(GAP) * len(names)))
     lines = [Line(formatting.cut("audits by target", width), {"bold": True})]

@@ -517,27 +517,29 @@ def measured_by(item: ProbeItem) -> MeasuredBy:
     return MeasuredBy(100 * reading.VERSION + item.audit.version, rounded(item.alpha))
 
 
+def _edited(baseline: Baseline, problem: str, *, files: str = "the file") -> BaselineError:
+    return BaselineError(
+        f"{baseline.summary_path}: {problem}. Restore {files} from version control, or make a new "
+        "baseline with --fairness-rebaseline.",
+        fixed_by_rebaseline=True,
+    )
+
+
 def require_possible(item: ProbeItem, baseline: Baseline, entry: Entry) -> None:
     least, most = item.audit.info.value_range
     if not least <= entry.value <= most:
-        bounds = f"between {least:g} and {most:g}" if math.isfinite(least + most) else _bound(least, most)
-        raise BaselineError(
-            f"{baseline.summary_path}: the value of {item.id} is {entry.value:g}, but values of "
-            f"{item.audit.info.name} are {bounds}. Restore the file from version control, or make a new baseline with "
-            "--fairness-rebaseline.",
-            fixed_by_rebaseline=True,
-        )
+        bounds = f"between {least:g} and {most:g}"
+        if not math.isfinite(least + most):
+            bounds = f"at least {least:g}" if math.isfinite(least) else f"at most {most:g}"
+        values = f"values of {item.audit.info.name} are {bounds}"
+        raise _edited(baseline, f"the value of {item.id} is {entry.value:g}, but {values}")
 
 
 def require_unedited(item: ProbeItem, baseline: Baseline, entry: Entry) -> None:
     """Raise `BaselineError` if the stored measurement or the hash of its answers was edited; see `Entry.seal`."""
     if entry.was_edited:
-        raise BaselineError(
-            f"{baseline.summary_path}: the measurement of {item.id} (value, interval, standard error, answers) "
-            "or the hash of its answers was edited. Restore the file from version control, or make a new baseline with "
-            "--fairness-rebaseline.",
-            fixed_by_rebaseline=True,
-        )
+        numbers = f"the measurement of {item.id} (value, interval, standard error, answers)"
+        raise _edited(baseline, f"{numbers} or the hash of its answers was edited")
 
 
 def check_stored_value(
@@ -554,13 +556,12 @@ def check_stored_value(
     if math.isclose(entry.value, remeasured, rel_tol=1e-5, abs_tol=allowed):
         return current, None
     if measured_alike(item, entry):
-        raise BaselineError(
-            f"{baseline.summary_path}: the value of {item.id} is {entry.value:g}, but the baseline's own answers give "
-            f"{remeasured:.6g}. This file or the file of the answers ({baseline.answers_path.name}) was edited, or the "
-            "files are from different commits. Restore both files from version control, or make a new baseline with "
-            "--fairness-rebaseline.",
-            fixed_by_rebaseline=True,
+        problem = (
+            f"the value of {item.id} is {entry.value:g}, but the baseline's own answers give {remeasured:.6g}. This "
+            f"file or the file of the answers ({baseline.answers_path.name}) was edited, or the files are from "
+            "different commits"
         )
+        raise _edited(baseline, problem, files="both files")
     return current, (
         f"The baseline's stored value {entry.value:g} was measured by another version of pytest-fairness or of the "
         f"audit, or with another alpha. This run is compared with {remeasured:.3g}, measured again from the baseline's "
@@ -576,11 +577,6 @@ def measured_alike(item: ProbeItem, entry: Entry) -> bool:
     if entry.tool_version != __version__:
         return False  # the parsing of answers may have changed, too
     return entry.measured_by is None or entry.measured_by == measured_by(item)
-
-
-def _bound(least: float, most: float) -> str:
-    """Return a phrase for a range with one finite bound, such as `at least 0`."""
-    return f"at least {least:g}" if math.isfinite(least) else f"at most {most:g}"
 
 
 # Conversion between answers and the rows of baselines.

@@ -78,17 +78,19 @@ def test_the_document_matches_the_schema_and_counts_by_target() -> None:
 def test_an_unnamed_target_has_no_counts_by_target_and_no_table() -> None:
     written = report_document([result()], tool_version="1", target="local", started=0.0, seconds=1.0, requests={})
     assert "by_target" not in written["summary"]
-    assert report_items.items_by_target(written, views(written)) == ([], [])
+    assert report_items.target_table(written, views(written), lambda view: view.verdict) is None
 
 
 def test_the_table_has_a_row_per_item_and_a_column_per_target() -> None:
-    names, rows = report_items.items_by_target(report(["b", "a"]), views(report(["b", "a"])))
-    assert names == ["a", "b"]
-    assert [title for title, _ in rows] == ["jsd[race=Asian]", "jsd[race=Black]"]
-    assert {name: view.item["id"] for name, view in rows[0][1].items()} == {
-        "a": "jsd[race=Asian,target=a]",
-        "b": "jsd[race=Asian,target=b]",
-    }
+    table = report_items.target_table(report(["b", "a"]), views(report(["b", "a"])), lambda view: view.item["id"])
+    assert table == (
+        ["@a", "@b"],
+        [
+            ["jsd[race=Asian]", "jsd[race=Asian,target=a]", "jsd[race=Asian,target=b]"],
+            ["jsd[race=Black]", "jsd[race=Black,target=a]", "jsd[race=Black,target=b]"],
+        ],
+        ["2 of 2 passed", "2 of 2 passed"],
+    )
 
 
 @pytest.mark.parametrize("width", [50, 80, 200])
