@@ -209,14 +209,6 @@ def update_baseline(
     The folder is created, and files without entries are removed. An item with the same measurement keeps its old entry
     and `date`, so that the same answers change no byte.
 
-    Args:
-        folder: folder of the baselines.
-        name: the probe's name.
-        entries: new entries by item id; their `answer_set` is ignored.
-        rows: all answers from which the new entries were measured, in any order; duplicates are ignored.
-        remove: item ids of the entries to delete.
-        keep_answers: whether to write the answers; if not, the new entries name no answer set.
-
     Raises:
         BaselineError: the old files or the new content are not valid (the old files then stay unchanged), another
             baseline's name differs from `name` only by case, or the new files cannot be written.

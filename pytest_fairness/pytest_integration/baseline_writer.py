@@ -30,13 +30,6 @@ def write_baseline(
 ) -> list[Line]:
     """Write the new entries of a baseline, if there are any; return the summary's lines about the baseline.
 
-    Args:
-        run: the run.
-        name: name of the baseline.
-        records: records of the baseline's items, at least one.
-        rebaseline_command: function from the path of a probe file to the command that makes its new baseline.
-        rebaseline: whether the run makes new baselines (`--fairness-rebaseline`).
-
     Raises:
         BaselineError: there are new entries, but the old files are damaged or the new files cannot be written.
     """
@@ -85,11 +78,6 @@ def orphans(run: Run, records: Iterable[Record], *, all_targets: bool) -> list[s
 
     An entry of a probe file that this run did not select is not judged. A baseline whose probe file is gone belongs to
     the probe of the same name, if there is one.
-
-    Args:
-        run: the run.
-        records: records of all items.
-        all_targets: whether the run has all targets with names; if not, baselines of other targets are left out.
     """
     known: dict[str, set[str]] = defaultdict(set)
     files = set()
@@ -192,13 +180,7 @@ def _run_to_run_phrase(record: Record) -> str:
 
 
 def _orphaned_entry_lines(name: str, entries: Sequence[str], command: Sequence[str] | None) -> list[Line]:
-    """Return lines about a baseline's entries whose items no longer exist.
-
-    Args:
-        name: name of the baseline.
-        entries: item ids of the entries.
-        command: command that removes the entries; `None` if this run has removed the entries.
-    """
+    """Return lines about a baseline's entries whose items no longer exist."""
     if not entries:
         return []
     text = f"baselines of {printable(name)} that belong to no item of the probe: {', '.join(map(printable, entries))}"

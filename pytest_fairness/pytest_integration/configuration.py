@@ -28,12 +28,7 @@ _NAMED_TARGET = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]{0,99})\s*=\s*(?P
 
 
 def _prefer_command_line(config: pytest.Config, *contrary: str) -> None:
-    """Turn off options of `addopts` that contradict an option on the command line.
-
-    Args:
-        config: pytest's configuration.
-        *contrary: flags that contradict each other.
-    """
+    """Turn off options of `addopts` that contradict an option on the command line."""
     typed = [flag for flag in contrary if flag in config.invocation_params.args]
     for flag in contrary:
         if typed and flag not in typed:

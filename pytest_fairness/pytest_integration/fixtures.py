@@ -41,12 +41,7 @@ T = TypeVar("T")
 
 
 def with_usage(example: str, more: Callable[[Any], str] = lambda _: "") -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """Decorate a method so that wrong arguments raise `TypeError` with an example of a correct call.
-
-    Args:
-        example: a correct call; the text before the bracket names the method in the message.
-        more: function that takes the object whose method was called, and returns text to add to the message.
-    """
+    """Decorate a method so that wrong arguments raise `TypeError` with an example of a correct call."""
 
     def decorate(method: Callable[P, T]) -> Callable[P, T]:
         signature = inspect.signature(method)
@@ -548,12 +543,6 @@ def answers_of(data: Any) -> list[Answer]:
 
 def written_probe(groups: Iterable[str], unmarked: str | None, scorer: str, trials: int) -> dict[str, Json]:
     """Return the content of a probe file that compares each group's mean score with that of the unmarked group.
-
-    Args:
-        groups: groups of the rows.
-        unmarked: the unmarked group.
-        scorer: name of the scorer, under which reports show the scores.
-        trials: largest number of rows of a group.
 
     Raises:
         ValueError: the rows lack the unmarked group, or have no other group.

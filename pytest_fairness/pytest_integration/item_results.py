@@ -71,15 +71,7 @@ class Biased(Unfair):
 
 
 def attach(item: pytest.Item, result: Json, probe_item: ProbeItem, target: str | None, **more: Json) -> Record:
-    """Attach a result to a pytest item, so that the item's report includes it; return the result's record.
-
-    Args:
-        item: the pytest item, whose line number the record gets.
-        result: the result, as `ItemResult.to_plain` returns it.
-        probe_item: the probe item.
-        target: name of the target or of the file with the answers; `None` if it is not known.
-        **more: further fields of the record.
-    """
+    """Attach a result to a pytest item, so that the item's report includes it; return the result's record."""
     record = record_of({**result, "line": (item.location[1] or 0) + 1}, probe_item, target, **more)
     item.stash.setdefault(RECORDS, []).append(record)
     return record
@@ -198,12 +190,7 @@ def note_reused_answers(config: pytest.Config, text: str) -> None:
 
 
 def junit_properties(result: ItemResult, target: str | None) -> list[tuple[str, str | float]]:
-    """Return the JUnit properties of a result as (name, value) pairs; pytest writes values with `str`.
-
-    Args:
-        result: the result.
-        target: name of the target or of the file with the answers; `None` leaves out this property.
-    """
+    """Return the JUnit properties of a result as (name, value) pairs; pytest writes values with `str`."""
     item = result.to_json()
     low, high = item["interval"] or (None, None)
     effect = item["effect"] or {}
@@ -227,11 +214,7 @@ def junit_properties(result: ItemResult, target: str | None) -> list[tuple[str, 
 
 
 class CollectedRecords:
-    """Records of the items, in the order of their arrival, and facts about the rebaseline command to suggest.
-
-    Args:
-        settings: the settings of the run.
-    """
+    """Records of the items, in the order of their arrival, and facts about the rebaseline command to suggest."""
 
     def __init__(self, settings: RunSettings) -> None:
         self._settings = settings

@@ -407,15 +407,7 @@ def attach_verdict(
     compared: BaselineComparison,
     siblings: dict[str, bool] | None = None,
 ) -> ItemResult:
-    """Return the result of an item, and attach it to the item.
-
-    Args:
-        session: the session.
-        item: the pytest item.
-        measured: the measurement.
-        compared: the comparison with the baseline.
-        siblings: see `FairnessItem`; `None` for a Python test.
-    """
+    """Return the result of an item, and attach it to the item."""
     item.ihook.pytest_fairness_measured(item=item, measurement=measured.measurement)
     nodeid, run = unrepeated_id(item), session.run
     # A new baseline needs all trials. If an interim analysis gave the verdict, further trials were not requested.

@@ -218,11 +218,7 @@ class AuditSession:
         return self.targets.get(definition) or self._adopt(definition, value)
 
     def configured_target(self, name: str | None) -> Target | None:
-        """Return the target that the settings name, for the fixture `fairness_target`; `None` if no test will run.
-
-        Args:
-            name: name of the target; `None` if only one target is set.
-        """
+        """Return the target that the settings name, for the fixture `fairness_target`; `None` if no test will run."""
         if self.config.getoption("setuponly", False):
             return None
         targets = self.run.settings.targets

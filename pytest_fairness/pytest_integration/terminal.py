@@ -33,11 +33,7 @@ SHOW_AFTER = 1.0
 
 
 class ProgressLine:
-    """Progress line below pytest's own line, shown only on a terminal.
-
-    Args:
-        config: pytest's configuration; its terminal reporter and capture manager are looked up when needed.
-    """
+    """Progress line below pytest's own line, shown only on a terminal."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config

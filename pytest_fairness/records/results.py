@@ -112,12 +112,7 @@ class VerdictName(StrEnum):
 
 
 def outcome_of(verdict: VerdictName, expected: Mapping[str, Json] | None) -> str:
-    """Return an item's outcome: the outcome of its verdict, unless a mark `xfail` changes it to `known` or `failed`.
-
-    Args:
-        verdict: the verdict on the item.
-        expected: the reason and the outcome of a mark `xfail`, as in `ItemResult.expected_failure`; `None` without it.
-    """
+    """Return an item's outcome: the outcome of its verdict, unless a mark `xfail` changes it to `known` or `failed`."""
     match expected and expected["outcome"]:
         case "xfailed":
             return "known"

@@ -238,13 +238,7 @@ def _has_sides(change: ItemChange) -> bool:
 
 
 def _contribution(change: ItemChange, name: str, was: float | None, now: float | None) -> str:
-    """Return a phrase with the name of a contribution and its old and new number.
-
-    Args:
-        change: change of the item's baseline.
-        name: name of the contribution, such as a word.
-        was, now: number in the old and in the new baseline; `None` if this baseline does not hold the contribution.
-    """
+    """Return a phrase with the name of a contribution and its old and new number."""
     if was is None:
         return f"{name} {number(now)}{' (new)' if change.old and change.old.contributions else ''}"
     return f"{name} (was {number(was)})" if now is None else f"{name} {_from_to(was, now)}"

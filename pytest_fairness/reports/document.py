@@ -185,11 +185,7 @@ SIDES = ("marked", "unmarked")
 
 
 def explanation_of(item: Item) -> Explanation:
-    """Return what the details of an item say: contributors with their numbers, sentences and further phrases.
-
-    Args:
-        item: an item of the report document; all its details are optional.
-    """
+    """Return what the details of an item say: contributors with their numbers, sentences and further phrases."""
     details: Mapping[str, Json] = item["details"]
     names = dict(zip(SIDES, group_names(item), strict=True))
     grown = grown_words(mappings_in(details.get("grown")), names)
@@ -396,16 +392,7 @@ def texts_of_notes(document: Mapping[str, Json]) -> list[str]:
 def on_number_of_audits(
     ran: int, *, selected: int, errors: int, min_audits: int, folders: str, ended_early: bool = False
 ) -> RunNote | None:
-    """Return the note on a run with no audit, or with fewer audits than `min_audits`; `None` if enough audits ran.
-
-    Args:
-        ran: number of items that were measured, plus the number of Python tests that ran and have no item.
-        selected: number of audits that pytest selected.
-        errors: number of selected audits that could not be measured.
-        min_audits: minimum number of audits that must run.
-        folders: paths of the folders with probes, as one text.
-        ended_early: whether the run fails anyway, because pytest was interrupted, or items failed or had errors.
-    """
+    """Return the note on a run with no audit, or with fewer audits than `min_audits`; `None` if enough audits ran."""
     if ran >= max(1, min_audits):
         return None
     if ran:
@@ -448,13 +435,7 @@ ON_BATCHES = RunNote(
 
 
 def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: bool) -> list[RunNote]:
-    """Return a note for each repeatedly inconclusive item, with the advice from the reason of the item's verdict.
-
-    Args:
-        results: results of the items that were inconclusive in each of the last `runs` runs.
-        runs: number of runs, including this one.
-        fails: whether the notes make the run fail.
-    """
+    """Return a note for each repeatedly inconclusive item, with the advice from the reason of the item's verdict."""
     which = "this run" if runs == 1 else f"each of the last {runs} runs"
     return [
         RunNote(
@@ -518,12 +499,7 @@ def on_missing_folder(folder: str, *, fails: bool) -> RunNote:
 
 
 def on_shared_changes(results: Sequence[ItemResult], *, fails: bool) -> list[RunNote]:
-    """Return a note for each large change of a probe's answers since the baseline that all groups share.
-
-    Args:
-        results: results of the run.
-        fails: whether the notes make the run fail.
-    """
+    """Return a note for each large change of a probe's answers since the baseline that all groups share."""
     texts: dict[tuple[str, str, str], str] = {}
     for result in results:
         target = target_name(result.id, result.labels) or ""

@@ -27,12 +27,6 @@ def accept_command(
     Items over their limit are left out, because the limit also applies to new baselines. Known failures are left out,
     because they are to be fixed later.
 
-    Args:
-        items: items of the run.
-        options: options that select the same requests as this run (`["--fairness-target", "openai:gpt-5"]`).
-        root: path from the user's working directory to pytest's rootdir, such as `..`.
-        all_items: node ids of all items by file; some files may be left out.
-
     Returns:
         The unquoted words of the command; `None` if no failed item would pass with a new baseline.
     """

@@ -189,13 +189,7 @@ def wrap(text: str, width: int, *, indent: str = "", hanging: str | None = None,
 
 
 def fill(parts: Sequence[str], width: int, *, comma: str = ",") -> list[str]:
-    """Return the parts in lines of at most `width` columns; a part is broken only if it is wider than a line.
-
-    Args:
-        parts: phrases.
-        width: maximum width of a line.
-        comma: text between the parts, before the blank; empty for phrases that end with their punctuation.
-    """
+    """Return the parts in lines of at most `width` columns; a part is broken only if it is wider than a line."""
     lines: list[str] = []
     for place, part in enumerate(parts, start=1):
         text = part if place == len(parts) else part + comma

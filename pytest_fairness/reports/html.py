@@ -44,12 +44,7 @@ WORSE = (VerdictName.REGRESSION, VerdictName.OVER_LIMIT)
 def report(
     document: Mapping[str, Json], trends: Mapping[tuple[str, str], Sequence[Mapping[str, Json]]] | None = None
 ) -> str:
-    """Return the HTML report of one run. Text from models and probes is escaped.
-
-    Args:
-        document: the report document.
-        trends: values of the last runs, by probe and item id, the oldest first.
-    """
+    """Return the HTML report of one run. Text from models and probes is escaped."""
     found = views(document)
     measured_only = report_items.is_measured_only(found)
     ordered = largest_first(found) if measured_only else found

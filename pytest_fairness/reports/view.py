@@ -56,12 +56,7 @@ _SIZES = (*FOUND, UNKNOWN, Size.NONE, "")
 
 @dataclass(frozen=True)
 class ItemView:
-    """All that is said of one item. Its texts hold words of models and probes unchanged: a report must escape them.
-
-    Args:
-        item: the item of the report document.
-        method: the document's description of the item's audit; may be empty.
-    """
+    """All that is said of one item. Its texts hold words of models and probes unchanged: a report must escape them."""
 
     item: Item
     method: Mapping[str, Json]
@@ -434,12 +429,7 @@ def listed(parts: Iterable[str]) -> str:
 
 
 def subject_of(item: Item, otherwise: str) -> str:
-    """Return the compared groups of an item: `woman vs man`; `otherwise` if they are unknown.
-
-    Args:
-        item: a mapping with `n`, `missing` and `labels`.
-        otherwise: text for an item without labels.
-    """
+    """Return the compared groups of an item: `woman vs man`; `otherwise` if they are unknown."""
     marked, unmarked = group_names(item)
     groups = list(item["n"] or item["missing"])
     if marked in groups:

@@ -43,13 +43,7 @@ KEYS_AT_ONCE = 4_000
 
 
 class Engines(Closing):
-    """Engines of one process of a run, one for each target.
-
-    Args:
-        settings: the run's settings.
-        run: identifier of the run; all processes of the run use the same identifier.
-        started: start of the run, in seconds since the epoch; all processes of the run use the same number.
-    """
+    """Engines of one process of a run, one for each target."""
 
     def __init__(self, settings: RunSettings, run: RunId, started: float) -> None:
         self._settings, self._run, self._started = settings, run, started
@@ -151,11 +145,7 @@ class Engines(Closing):
         return found
 
     def stop(self, grace: float = DEFAULT_TIMING.stop_grace) -> None:
-        """Stop sending requests from this process.
-
-        Args:
-            grace: seconds to wait for the requests in flight.
-        """
+        """Stop sending requests from this process."""
         for _, engine in self._engines.values():
             engine.stop(grace)
 
@@ -178,12 +168,7 @@ class Engines(Closing):
 
 
 class Targets:
-    """Targets of a run; each target object is created at its first use, and no request is sent.
-
-    Args:
-        settings: the run's settings.
-        addresses: addresses of the models that another process of the run serves on this machine, by target.
-    """
+    """Targets of a run; each target object is created at its first use, and no request is sent."""
 
     def __init__(self, settings: RunSettings, addresses: Mapping[str, str]) -> None:
         self._settings = settings
@@ -299,10 +284,6 @@ def scored(item: ProbeItem, answers: Sequence[Answer], store: Store | None) -> S
 
     An answer whose text cannot be scored becomes unreadable, with the reason as its `error`. The content of an answer
     without a text to score is `None`.
-
-    Args:
-        answers: answers as they were parsed from the responses.
-        store: store in which scores are kept, so that no text is scored twice; `None` to keep no scores.
 
     Raises:
         ModelError: the scorer cannot be used.

@@ -46,12 +46,6 @@ def turns(
     """Yield the prompts, then the follow-up prompts to their answers, until there are none.
 
     Turns of conversations follow on answers that are not recorded, too; other follow-up prompts do not.
-
-    Args:
-        probe: the probe.
-        prompts: its first prompts.
-        responses_to: function that returns the recorded responses to prompts, `None` for each without one.
-        stand_in: function that returns a response to take the place of one that is not recorded.
     """
     answers: list[Answer] = []
     while prompts:
@@ -168,11 +162,7 @@ class Forecaster:
         self._lines += [f"  {line}" for line in more if line]
 
     def lines(self, tests: int) -> list[str]:
-        """Return the forecast of the run: the lines of each probe, and the total.
-
-        Args:
-            tests: number of selected Python tests that send requests, which cannot be counted.
-        """
+        """Return the forecast of the run: the lines of each probe, and the total."""
         settings, total = self._run.settings, self._to_send
         most = "at most " if self._has_turns else ""
         to = f" to {printable(self._run.targets.description)}" if self._lines else ", because no probe is selected"

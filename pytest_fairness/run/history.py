@@ -56,11 +56,7 @@ _ITEM = ("probe", "id", "value", "interval", "verdict")
 
 
 class History:
-    """Table of earlier runs in a store.
-
-    Args:
-        max_runs: maximum number of runs; `add` deletes older runs.
-    """
+    """Table of earlier runs in a store."""
 
     def __init__(self, store: Store, max_runs: int = MAX_RUNS) -> None:
         self.database = store.database
@@ -102,10 +98,6 @@ class History:
         """Return the items that were inconclusive in each of the last `runs` runs.
 
         Runs in which an item was not selected, could not be measured or was not judged do not count.
-
-        Args:
-            targets: target of each item; runs with another target do not count.
-            runs: number of runs; items with fewer runs are not returned. If `runs` is 0, all items are returned.
         """
         open_items = dict.fromkeys(targets, 0) if runs else {}
         found = set(targets) - set(open_items)
@@ -172,13 +164,7 @@ LEFT_OUT = ("examples", "suggestions")
 def store_last_run(
     store: Store, document: Mapping[str, Json], targets: Mapping[tuple[str, str], str], trials: int | None
 ) -> None:
-    """Store the report document of a run, in place of the previous run's document.
-
-    Args:
-        document: the report document.
-        targets: target of each item that sent requests, by probe name and item id.
-        trials: number of trials that overrode the probes' own numbers, or `None`.
-    """
+    """Store the report document of a run, in place of the previous run's document."""
     items = [
         {
             **item,

@@ -470,10 +470,6 @@ def _document_item(view: InspectedItem) -> dict[str, Json]:
 def words_of(item: ProbeItem, answers: Sequence[Answer], details: Mapping[str, Json]) -> DataTable:
     """Return the table of the words in an item's answers; empty if the audit uses no words.
 
-    Args:
-        answers: answers of a run; answers that the item does not measure are ignored.
-        details: details of the item's measurement.
-
     Raises:
         NotMeasurable: there are too few usable answers.
     """

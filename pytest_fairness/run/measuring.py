@@ -67,9 +67,6 @@ class Measurer:
     def measure(self, item: ProbeItem, target: Target | None) -> ItemMeasurement:
         """Return the measurement of an item; responses that are not recorded are requested.
 
-        Args:
-            target: the system under test; `None` if the answers are in the probe's `responses:` file.
-
         Raises:
             NotMeasurable: there are too few usable answers.
         """
@@ -140,9 +137,6 @@ class Measurer:
 
     def answers(self, item: ProbeItem, target: Target | None) -> list[Answer]:
         """Return the answers from which an item is measured; responses that are not recorded are requested.
-
-        Args:
-            target: the system under test; `None` if the answers are in the probe's `responses:` file.
 
         Raises:
             ModelError: the model that scores answers cannot be used; no request was sent.

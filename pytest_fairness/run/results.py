@@ -321,15 +321,7 @@ class BaselineComparison:
 
 
 class Baselines:
-    """Comparer of measurements with the baselines in a folder.
-
-    Args:
-        settings: the run's settings; the folder of the baselines and the root are used.
-        started: start of the run, in seconds since the epoch; it becomes the date of new baselines.
-        measurer: measurer that measures the answers of baselines.
-        most_kept: number of answers up to which a baseline stays in memory for the next item of its probe; a larger
-            baseline is read again.
-    """
+    """Comparer of measurements with the baselines in a folder."""
 
     def __init__(self, settings: RunSettings, started: float, measurer: Measurer, most_kept: int = 100_000) -> None:
         self._folder, self._root = settings.baselines, settings.root

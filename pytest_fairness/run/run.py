@@ -162,11 +162,7 @@ class Run(Closing):
         return variants.with_variants(self.measurer, variants.with_placebo(self.measurer, measured, target), target)
 
     def stop(self, grace: float = DEFAULT_TIMING.stop_grace) -> None:
-        """Store results for later runs, stop sending requests from this process, and free the answers in memory.
-
-        Args:
-            grace: seconds to wait for the requests in flight.
-        """
+        """Store results for later runs, stop sending requests from this process, and free the answers in memory."""
         self.earlier_results.store()
         RECENT.forget()
         self.measurer.forget()
@@ -442,10 +438,6 @@ class EarlierResults:
         """Return the stored result of an item, as `ItemResult.to_plain` returned it; `None` if there is none.
 
         There is none for other inputs, and if the item's results depend on something else, such as a scorer.
-
-        Args:
-            target: the system under test.
-            nodeid: the item's id in pytest.
         """
         self._missing.clear()
         known = self._of_probe(item, target) if _depends_on_known_inputs(item) else None
