@@ -23,7 +23,7 @@ from sklearn.model_selection import StratifiedKFold, permutation_test_score
 from sklearn.svm import SVC
 
 from benchmarks.simulated import texts
-from pytest_fairness.audits.features import Tokens
+from pytest_fairness.audits.documents import WordCounts
 from pytest_fairness.stats import resampling, two_samples
 from pytest_fairness.stats.excess_divergence import Words
 from pytest_fairness.stats.words import z_scores
@@ -57,13 +57,13 @@ def main() -> None:
 def documents(count: int) -> tuple[Floats, Bools]:
     """(documents, words) counts of pretended texts, and which of them are marked."""
     run = [answer for answer in texts.answers(1, 0.1, trials=count // 4) if answer.labels["group"] != "Cork"]
-    _, counts = Tokens.of(str(answer.content).split() for answer in run).counts()
+    _, counts = WordCounts.of(str(answer.content).split() for answer in run)
     return counts.toarray(), np.array([answer.labels["group"] == "Bern" for answer in run])
 
 
 def divergences(labels: Bools, counts: Floats) -> Floats:
     """(relabellings,) divergences by the audit's own function."""
-    together = Words.together(csr_array(counts), labels[0], ~labels[0])
+    together = Words.of(csr_array(counts), np.zeros(len(counts), dtype=np.int64), labels[0], ~labels[0], least=1)
     found: Floats = together.divergences(labels, ~labels)[:, 0]
     return found
 
@@ -115,7 +115,7 @@ def refits(counts: Floats, marked: Bools) -> float:
 
     def own() -> Floats:
         classifier = two_samples.Classifier.of(csr_array(counts), strata, np.arange(len(marked)))
-        return two_samples.classifier_distances(classifier, labels)
+        return classifier.distances(labels)
 
     own_seconds, _ = timed(own)
     their_seconds, _ = timed(

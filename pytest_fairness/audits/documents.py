@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
+from array import array
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pytest_fairness.audits import answer_checks
 from pytest_fairness.audits.base import AuditItem, SettingsT
-from pytest_fairness.audits.features import Tokens
 from pytest_fairness.audits.terms import Anonymizer
 from pytest_fairness.backends import chunks_of, map_chunks
 from pytest_fairness.errors import BaselineStale, NotMeasurable
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-# Usable answers as documents (lists of words), their word counts, and the joined documents of two runs.
+# Texts as word counts: the sorted words, and how often each text has each word.
 
 AT_ONCE = 2**14
 """Number of texts that are split into words at a time."""
@@ -38,12 +38,88 @@ MINIMUM_DOCUMENTS_OF_A_WORD = 3
 """Number of documents in which a word must occur to be tested."""
 
 
-@dataclass(frozen=True)
-class Documents:
-    """Usable answers as lists of words; arrays and lists have one entry for each document.
+class WordCounts(NamedTuple):
+    """Word counts of texts.
 
     Attributes:
-        words: words of each document, without identity terms.
+        words: the words, sorted.
+        counts: sparse (texts, words) counts.
+    """
+
+    words: list[str]
+    counts: csr_array
+
+    @classmethod
+    def of(cls, texts: Iterable[Sequence[str]]) -> WordCounts:
+        """Count the words of texts, each a list of words."""
+        # Deferred, as scipy is not needed to load a probe.
+        from scipy.sparse import csr_array
+
+        known: dict[str, int] = {}
+        ids, ends = array("i"), array("i", [0])
+        for text in texts:
+            ids.extend([known.setdefault(word, len(known)) for word in text])
+            ends.append(len(ids))
+        counts = csr_array((np.ones(len(ids), np.int32), ids, ends), shape=(len(ends) - 1, len(known)))
+        return cls.joined([cls([*known], counts)])
+
+    @classmethod
+    def joined(cls, parts: Iterable[WordCounts]) -> WordCounts:
+        """Join the texts of several parts; the words of a part need not be sorted, and may occur several times."""
+        from scipy.sparse import csr_array, vstack
+
+        found = [*parts]
+        words = sorted({word for part in found for word in part.words})
+        places = dict(zip(words, range(len(words)), strict=True))
+        rows = [
+            csr_array(
+                (
+                    part.counts.data,
+                    np.array([places[word] for word in part.words], np.int32)[part.counts.indices],
+                    part.counts.indptr,
+                ),
+                shape=(part.counts.shape[0], len(words)),
+            )
+            for part in found
+        ]
+        counts = vstack(rows, format="csr")
+        counts.sum_duplicates()
+        return cls(words, counts)
+
+    @property
+    def holding(self) -> Ints:
+        """Return the number of texts that contain each word; shape (words,)."""
+        return np.bincount(self.counts.indices, minlength=len(self.words)).astype(np.int64)
+
+    @property
+    def lengths(self) -> Ints:
+        """Return the number of words of each text; shape (texts,)."""
+        return np.asarray(self.counts.sum(axis=1), dtype=np.int64)
+
+    def frequent(self, texts: int = MINIMUM_DOCUMENTS_OF_A_WORD) -> WordCounts:
+        """Return the counts of the words that occur in at least this number of texts."""
+        columns = np.flatnonzero(self.holding >= texts)
+        return WordCounts([self.words[column] for column in columns], self.counts[:, columns])
+
+    def kinds(self) -> Ints:
+        """Return a number for each text, (texts,); texts with equal counts have the same number."""
+        known: dict[tuple[bytes, bytes], int] = {}
+        rows = zip(self.counts.indptr, self.counts.indptr[1:], strict=False)
+        contents = (
+            (self.counts.indices[start:end].tobytes(), self.counts.data[start:end].tobytes()) for start, end in rows
+        )
+        return np.array([known.setdefault(content, len(known)) for content in contents], dtype=np.int64)
+
+
+# Usable answers as documents (word counts), and the joined documents of two runs.
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Usable answers as word counts; arrays have one entry for each document.
+
+    Attributes:
+        words: word counts of the documents, without identity terms.
         marked: whether the document belongs to the marked group.
         strata: stratum number of each document.
         stratum_names: name of each stratum, by its number.
@@ -51,7 +127,7 @@ class Documents:
         current: whether the document belongs to the current run; all `True` for a single run.
     """
 
-    words: Tokens
+    words: WordCounts
     marked: Bools
     strata: Ints
     stratum_names: tuple[str, ...]
@@ -59,7 +135,7 @@ class Documents:
     current: Bools
 
     @classmethod
-    def of(cls, groups: Groups) -> Documents:
+    def of(cls, groups: Groups, most: float | None = None) -> Documents:
         """Return the usable answers of both groups as documents; of many answers, a sample (see `sampled`).
 
         A stratum with one group is left out because a permutation of group labels within it changes nothing.
@@ -68,24 +144,30 @@ class Documents:
             NotMeasurable: a group has fewer than `MINIMUM_DOCUMENTS` usable answers in strata with both groups, or none
                 of the group's documents contains a word.
         """
-        indices = sampled(groups)
-        anonymize = anonymizer(groups.probe)
+        indices = sampled(groups, most)
         texts = chunks_of((text_of(groups.answers[index]) for index in indices), AT_ONCE)
-        documents = Tokens.joined(map_chunks(partial(_tokens, anonymize=anonymize), texts))
+        words = WordCounts.joined(map_chunks(partial(_counted, anonymize=anonymizer(groups.probe)), texts))
         marked, strata, names = sides_and_strata(groups, indices)
         for side, name in ((marked, groups.marked_name), (~marked, groups.unmarked_name)):
-            if not documents.lengths[side].any():
+            if not words.lengths[side].any():
                 raise NotMeasurable(
                     f"the answers for {name} have no words besides identity terms, such as the names of the groups; "
                     "check that these texts are the answers, and that `anonymize` does not remove too many terms"
                 )
+        embeddings = tuple(groups.answers[index].embedding for index in indices)
+        return cls(words, marked, strata, names, embeddings, np.ones(len(indices), dtype=np.bool_))
+
+    @classmethod
+    def joined(cls, current: Documents, baseline: Documents) -> Documents:
+        """Join both runs; strata of the same name become one stratum."""
+        names, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
         return cls(
-            words=documents,
-            marked=marked,
+            words=WordCounts.joined([current.words, baseline.words]),
+            marked=np.concatenate([current.marked, baseline.marked]),
             strata=strata,
             stratum_names=names,
-            embeddings=tuple(groups.answers[index].embedding for index in indices),
-            current=np.ones(len(indices), dtype=np.bool_),
+            embeddings=(*current.embeddings, *baseline.embeddings),
+            current=np.repeat([True, False], [len(current.marked), len(baseline.marked)]),
         )
 
     @property
@@ -94,57 +176,25 @@ class Documents:
         return self.strata * 2 + self.marked
 
     def only(self, indices: Ints) -> Documents:
-        """Return the documents with these ascending indices."""
-        if len(indices) == len(self.marked):
-            return self
-        return replace(
-            self,
-            words=self.words.only(indices),
+        """Return the documents with these indices."""
+        return Documents(
+            words=WordCounts(self.words.words, self.words.counts[indices]),
             marked=self.marked[indices],
             strata=self.strata[indices],
+            stratum_names=self.stratum_names,
             embeddings=tuple(self.embeddings[index] for index in indices),
             current=self.current[indices],
         )
 
 
-def _tokens(texts: Sequence[str], anonymize: Anonymizer) -> Tokens:
-    return Tokens.of(map(anonymize.words, texts))
-
-
-def join_runs(current: Documents, baseline: Documents) -> Documents:
-    """Join both runs; strata of the same name become one stratum."""
-    names, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
-    return Documents(
-        words=Tokens.joined([current.words, baseline.words]),
-        marked=np.concatenate([current.marked, baseline.marked]),
-        strata=strata,
-        stratum_names=names,
-        embeddings=(*current.embeddings, *baseline.embeddings),
-        current=np.repeat([True, False], [len(current.marked), len(baseline.marked)]),
-    )
-
-
-@dataclass(frozen=True)
-class Runs:
-    current: Documents
-    baseline: Documents
-    both: Documents
-
-    @classmethod
-    def of(cls, current: Documents, baseline: Documents) -> Runs:
-        return cls(current, baseline, join_runs(current, baseline))
+def _counted(texts: Sequence[str], anonymize: Anonymizer) -> WordCounts:
+    return WordCounts.of(map(anonymize.words, texts))
 
 
 def text_of(answer: Answer) -> str:
     """Return the text of a usable answer; a list has one line for each item."""
     # One line for each item, so that words of two items are not neighbours, and no identity term spans two items.
     return "\n".join(answer.content) if isinstance(answer.content, list) else str(answer.content)
-
-
-def plain_texts(probe: GenerationProbe, answers: Answers) -> list[str | None]:
-    """Return each answer's words without identity terms; `None` if it is unusable, or no word is left."""
-    anonymize = anonymizer(probe)
-    return [" ".join(anonymize.words(text_of(answer))) or None if answer.usable else None for answer in answers]
 
 
 def anonymizer(probe: GenerationProbe) -> Anonymizer:
@@ -163,19 +213,6 @@ def anonymizer(probe: GenerationProbe) -> Anonymizer:
         phrases=[*sorted(probe.swapped_terms - names), *probe.removed_terms],
         names=probe.removed_names | identity_terms.name_forms(names),
     )
-
-
-def documents_by_word(counts: csr_array) -> Ints:
-    return np.bincount(counts.indices, minlength=counts.shape[1]).astype(np.int64)
-
-
-def require_words(number: int) -> None:
-    """Raise `NotMeasurable` if fewer than two words can be tested."""
-    if number < 2:
-        raise NotMeasurable(
-            "too few words to test: fewer than two words occur in at least three answers. Raise `trials`, or ask for "
-            "longer texts"
-        )
 
 
 # The answers of an item's marked and unmarked group, in a fixed order, with their strata.
@@ -231,27 +268,17 @@ class Groups:
     observations_per_answer: float = 1.0
 
     @classmethod
-    def of(cls, item: TextItem[Any], answers: Answers, *, with_copies: bool = False) -> Groups:
-        marked, unmarked = compared_labels(item)
-        unmarked_name = " ".join(unmarked.values())
-        found = cls.split(item.probe, answers, marked, unmarked_name, with_copies=with_copies)
-        return replace(found, seed=item.seed)
+    def of(cls, item: TextItem[Any], answers: Answers, *, with_copies: bool = False, axis: str | None = None) -> Groups:
+        """Return the answers of an item's two groups; an answer's other labels, such as its prompt, name its stratum.
 
-    @classmethod
-    def split(
-        cls,
-        probe: GenerationProbe,
-        answers: Answers,
-        marked: Mapping[str, str],
-        unmarked_name: str,
-        *,
-        with_copies: bool = False,
-    ) -> Groups:
-        """Return the answers, split into two groups.
-
-        All answers without the `marked` labels, such as `{"race": "Black"}`, belong to the unmarked group. The other
-        labels of an answer, such as its prompt, name its stratum. For `with_copies`, see `without_repeats`.
+        With `axis`, only the answers of the marked group, and those with the unmarked value of this axis, are taken:
+        Black women are compared with White people of all genders, or with men of all races. For `with_copies`, see
+        `without_repeats`.
         """
+        marked, unmarked = compared_labels(item)
+        if axis is not None:
+            unmarked = {axis: unmarked[axis]}
+            answers = [each for each in answers if has_values(each.labels, marked) or has_values(each.labels, unmarked)]
         # Answers of a file share their labels, which are therefore sorted once for all of these answers.
         labels = {id(answer.labels): answer.labels for answer in answers}
         order = {number: sorted(own.items()) for number, own in labels.items()}
@@ -262,12 +289,13 @@ class Groups:
         is_marked = {number: has_values(own, marked) for number, own in labels.items()}
         ordered = sorted(answers, key=lambda answer: (order[id(answer.labels)], answer.trial, answer.text or ""))
         groups = cls(
-            probe=probe,
+            probe=item.probe,
             answers=tuple(ordered),
             marked=tuple(is_marked[id(answer.labels)] for answer in ordered),
             strata=tuple(strata[id(answer.labels)] for answer in ordered),
             marked_name=" ".join(marked.values()),
-            unmarked_name=unmarked_name,
+            unmarked_name=" ".join(unmarked.values()),
+            seed=item.seed,
         )
         return groups.without_repeats(with_copies=with_copies)
 
@@ -362,24 +390,8 @@ def is_compared(item: TextItem[Any], labels: Mapping[str, str]) -> bool:
 
 
 def groups_by_axis(item: TextItem[Any], answers: Answers) -> dict[str, Groups]:
-    """Return, for each axis, the answers of the marked group and of the unmarked group of that axis.
-
-    For example, Black women are compared with White people of all genders, and with men of all races. Strata are formed
-    by the prompt and by the axes that are not in the intersection.
-    """
-    marked, unmarked = compared_labels(item)
-    return {
-        axis: replace(
-            Groups.split(
-                item.probe,
-                [each for each in answers if has_values(each.labels, marked) or each.labels[axis] == value],
-                marked,
-                value,
-            ),
-            seed=item.seed,
-        )
-        for axis, value in unmarked.items()
-    }
+    """Return, for each axis, the answers of the marked group and of the unmarked group of that axis."""
+    return {axis: Groups.of(item, answers, axis=axis) for axis in compared_labels(item)[1]}
 
 
 def require_common_strata(current: Groups, baseline: Groups) -> None:
@@ -432,12 +444,21 @@ def comparable(groups: Groups) -> list[int]:
         for index, (answer, stratum) in enumerate(zip(groups.answers, groups.strata, strict=True))
         if answer.usable and stratum not in one_sided
     ]
-    _require_both_sides(groups, indices, one_sided)
+    marked = sum(groups.marked[index] for index in indices)
+    if min(marked, len(indices) - marked) < MINIMUM_DOCUMENTS:
+        raise NotMeasurable(
+            f"only {marked} answers for {groups.marked_name} and {len(indices) - marked} for {groups.unmarked_name} "
+            f"are in strata that hold both groups; each group needs {MINIMUM_DOCUMENTS}. {len(one_sided)} strata hold "
+            f"only one group, such as {min(one_sided)!r}: check whether a `strata` column names the group",
+            permanent=not indices,
+        )
     return indices
 
 
-def sampled(groups: Groups) -> list[int]:
-    """Return the indices of the answers whose texts are compared: `comparable`, at most `MOST_DOCUMENTS` of each group.
+def sampled(groups: Groups, most: float | None = None) -> list[int]:
+    """Return the indices of the answers whose texts are compared: `comparable`, at most `most` of each group.
+
+    The default of `most` is `MOST_DOCUMENTS`.
 
     A larger group is sampled at random, seeded by the item's id, so that each stratum keeps its share of the group. The
     strata are drawn in one order for both groups: if each stratum has one answer of each group, whole strata are kept.
@@ -445,31 +466,19 @@ def sampled(groups: Groups) -> list[int]:
     Raises:
         NotMeasurable: as `comparable`.
     """
+    most = most or MOST_DOCUMENTS
     indices = np.array(comparable(groups))
     marked, strata, names = sides_and_strata(groups, indices.tolist())
-    if max(marked.sum(), (~marked).sum()) <= MOST_DOCUMENTS:
+    if max(marked.sum(), (~marked).sum()) <= most:
         return list(indices.tolist())
     random = resampling.generator(f"{groups.seed}/sample")
     place, offset = random.permutation(len(names))[strata], random.random()
     kept = []
     for side in (np.flatnonzero(marked), np.flatnonzero(~marked)):
         ordered = side[np.lexsort((random.random(len(side)), place[side]))]
-        size = min(len(side), MOST_DOCUMENTS)
+        size = int(min(len(side), most))
         kept.append(ordered[((np.arange(size) + offset) * len(side) / size).astype(np.int64)])
     return list(indices[np.sort(np.concatenate(kept))].tolist())
-
-
-def _require_both_sides(groups: Groups, indices: Sequence[int], one_sided: Mapping[str, int]) -> None:
-    """Raise `NotMeasurable` if a group has too few answers (`indices`) in strata that hold both groups."""
-    marked = sum(groups.marked[index] for index in indices)
-    if min(marked, len(indices) - marked) >= MINIMUM_DOCUMENTS:
-        return
-    raise NotMeasurable(
-        f"only {marked} answers for {groups.marked_name} and {len(indices) - marked} for {groups.unmarked_name} are in "
-        f"strata that hold both groups; each group needs {MINIMUM_DOCUMENTS}. {len(one_sided)} strata hold only one "
-        f"group, such as {min(one_sided)!r}: check whether a `strata` column names the group",
-        permanent=not indices,
-    )
 
 
 # Words of two groups' texts: how often each group uses a word, which group uses it more, and the strongest words.
@@ -506,13 +515,18 @@ class Usage:
     sizes: Ints
 
     @classmethod
-    def of(cls, texts: Tokens, marked: Bools, words: Sequence[str]) -> Usage:
-        numbers = dict(zip(texts.vocabulary, range(len(texts.vocabulary)), strict=True))
-        columns = np.array([numbers[word] for word in words], dtype=np.int64)
-        uses, holding = texts.uses(marked)
-        totals = np.array([texts.lengths[side].sum() for side in (marked, ~marked)])
-        rates = uses[:, columns] / np.maximum(totals, 1)[:, None]
-        return cls(words, uses[:, columns], holding[:, columns], rates, np.array([marked.sum(), (~marked).sum()]))
+    def of(cls, texts: WordCounts, marked: Bools, words: Sequence[str]) -> Usage:
+        columns = np.searchsorted(texts.words, words) if len(words) else np.zeros(0, np.int64)
+        sides = [WordCounts(texts.words, texts.counts[np.flatnonzero(side)]) for side in (marked, ~marked)]
+        uses = np.array([side.counts.sum(axis=0)[columns] for side in sides], dtype=np.int64)
+        totals = np.array([side.lengths.sum() for side in sides])
+        return cls(
+            words=words,
+            uses=uses,
+            texts=np.array([side.holding[columns] for side in sides]),
+            rates=uses / np.maximum(totals, 1)[:, None],
+            sizes=np.array([len(side.lengths) for side in sides]),
+        )
 
     @cached_property
     def sides(self) -> Ints:

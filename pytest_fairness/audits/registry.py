@@ -34,12 +34,12 @@ AUDITS: dict[str, dict[str, str]] = {
         "impact_ratio": "pytest_fairness.audits.record_gaps:ImpactRatioAudit",
     },
     "generation": {
-        "marked_words": "pytest_fairness.audits.word_audits:MarkedWords",
+        "marked_words": "pytest_fairness.audits.words:MarkedWords",
         "svm": "pytest_fairness.audits.two_sample_audits:Svm",
         "jsd": "pytest_fairness.audits.two_sample_audits:Jsd",
         "mmd": "pytest_fairness.audits.two_sample_audits:Mmd",
         "refusals": "pytest_fairness.audits.text_audit:Refusals",
-        "lexicon": "pytest_fairness.audits.word_audits:Lexicon",
+        "lexicon": "pytest_fairness.audits.lexicon:Lexicon",
         "score": "pytest_fairness.audits.scores:TextScore",
     },
     "recommendation": {

@@ -15,6 +15,7 @@ from pytest_fairness.audits import answer_checks, info
 from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule, Example, SettingsT
 from pytest_fairness.audits.documents import (
     MINIMUM_DOCUMENTS,
+    MOST_DOCUMENTS,
     Groups,
     TextItem,
     anonymizer,
@@ -24,9 +25,8 @@ from pytest_fairness.audits.documents import (
 )
 from pytest_fairness.audits.info import AuditInfo, Direction, cohens_h
 from pytest_fairness.audits.rules import SignificantChange
-from pytest_fairness.audits.text_samples import repeated_or_one_sided, sampled_texts
 from pytest_fairness.audits.unit_audit import comparison
-from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.errors import NotMeasurable, joined
 from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.probes.generation import GenerationProbe
 from pytest_fairness.records import (
@@ -61,9 +61,14 @@ NAMED_FUNCTION_WORDS = 3
 
 
 class TextAudit(Audit[GenerationProbe, SettingsT]):
-    """Base class of audits that compare texts about a marked value of an axis with texts about its unmarked value."""
+    """Base class of audits that compare texts about a marked value of an axis with texts about its unmarked value.
+
+    The class attribute `most_documents` is the largest number of texts of each group of a run that are compared; of
+    more, a random sample is (see `documents.sampled`).
+    """
 
     kind = "generation"
+    most_documents: ClassVar[float] = math.inf
     rule: ClassVar[DecisionRule] = SignificantChange()
 
     def items(self, probe: GenerationProbe, settings: SettingsT) -> list[TextItem[SettingsT]]:
@@ -92,7 +97,7 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return is_marked or is_unmarked
 
     def concerns(self, item: TextItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        return repeated_or_one_sided(Groups.of(item, answers))
+        return concerns_of_texts(Groups.of(item, answers), self.most_documents)
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return how typical each word is of the marked group; below 0 for words typical of the unmarked group.
@@ -198,6 +203,33 @@ class TwoGroupAudit(TextAudit[SettingsT]):
         return self.change(item, runs[0], runs[1], resampling.generator(f"{item.seed}/compare"))
 
 
+ONE_SIDED_SHARE = 0.10
+"""Largest share of answers that may be left out because their stratum holds only one group."""
+SHOWN_STRATA = 3
+
+
+def concerns_of_texts(groups: Groups, most: float) -> list[Concern]:
+    """Return concerns about repeated answers, strata of one group, and groups with more than `most` texts."""
+    one_sided, concerns = groups.one_sided(), [*groups.repetition]
+    if one_sided:
+        lost, usable = sum(one_sided.values()), sum(groups.usable.values())
+        names = joined([f"{name} ({count})" for name, count in sorted(one_sided.items())], SHOWN_STRATA)
+        message = (
+            f"{lost} of {usable} answers were left out, because their strata hold only one group: {names}. "
+            "Request both groups in each stratum"
+        )
+        few = lost <= ONE_SIDED_SHARE * usable
+        concerns.append(Concern("one_sided_strata", message, withholds="nothing" if few else "pass"))
+    if larger := [f"{count:,} for {name}" for name, count in groups.usable.items() if count > most]:
+        message = (
+            f"a random sample of the texts is compared, {most:,} of a group ({' and '.join(larger)} are usable), "
+            "with the shares of the strata. Standard errors and tests are those of the sample, so that more answers do "
+            "not make them more precise"
+        )
+        concerns.append(Concern("sampled_texts", message, withholds="nothing"))
+    return concerns
+
+
 def signed_weights(words: Iterable[Mapping[str, Json]], weight_key: str) -> dict[str, float]:
     """Return the weight under `weight_key` (such as `bits`) of each word; below 0 for words of the unmarked group."""
     return {word["word"]: abs(word[weight_key]) * (-1.0 if word["side"] == "unmarked" else 1.0) for word in words}
@@ -255,6 +287,7 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
     """
 
     reversed_gap: ClassVar[str]
+    most_documents = MOST_DOCUMENTS
 
     @abstractmethod
     def values(self, item: TextItem[SettingsT], groups: Groups) -> ValuesT:
@@ -280,9 +313,6 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
             degrees_of_freedom=degrees,
             evidence=Evidence(effect_basis=values.effect_basis()),
         )
-
-    def concerns(self, item: TextItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        return [*super().concerns(item, answers, measurement), *sampled_texts(Groups.of(item, answers))]
 
     def value(self, item: TextItem[SettingsT], answers: Answers) -> float:
         return self.values(item, Groups.of(item, answers)).gap()

@@ -1,75 +1,139 @@
-"""Audits `jsd`, `mmd` and `svm`: distance between the texts of two groups."""
+"""Audits `jsd`, `mmd` and `svm`: distance between the texts of two groups.
+
+One run is a sample: the documents of two groups with a statistic of the distance between the groups. The test of one
+run permutes group labels within strata; the test of a change exchanges documents between the runs within cells (group
+within stratum). A statistic says what it computes from the documents for many labellings at once.
+"""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Generic, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import Field
 
-from pytest_fairness.audits import documents, text_samples
+from pytest_fairness.audits import documents
 from pytest_fairness.audits.base import Preparation, SettingsT, WordRows
 from pytest_fairness.audits.documents import (
     MINIMUM_DOCUMENTS,
+    MOST_DOCUMENTS,
     SIDES,
     Documents,
     Groups,
-    Runs,
     TextItem,
     Usage,
+    WordCounts,
     as_written,
     language_details,
 )
 from pytest_fairness.audits.info import BITS, COHENS_U2, ETA_SQUARED, AuditInfo, Direction
 from pytest_fairness.audits.text_audit import TwoGroupAudit, signed_weights
-from pytest_fairness.audits.text_samples import (
-    ERROR_PERMUTATIONS,
-    Corpus,
-    FeatureName,
-    Relabelled,
-    SampleT,
-    Vectors,
-    WordCounts,
-)
+from pytest_fairness.backends import map_chunks
+from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.probes.field_types import EMBEDDER, AuditSettings
 from pytest_fairness.records import Answers, Comparison, Concern, Evidence, Explanation, Json, Measurement
-from pytest_fairness.stats import resampling
-from pytest_fairness.stats.excess_divergence import mean_of_cuts
-from pytest_fairness.stats.intervals import Estimate, Separation, separation_change
-from pytest_fairness.stats.resampling import Bools, Floats, RunCells
+from pytest_fairness.stats import excess_divergence, resampling, two_samples
+from pytest_fairness.stats.excess_divergence import Words, mean_of_cuts
+from pytest_fairness.stats.intervals import Estimate, Separation, accuracy, separation_change
+from pytest_fairness.stats.resampling import Bools, Floats, Ints, RunCells
+from pytest_fairness.stats.words import divergence_contributions
 
-# Base class of audits whose value is one number for the distance between two groups' texts.
-#
-# A subclass computes a sample (documents with a statistic), standard errors and details. The base class permutes
-# group labels within strata for the test of one run, and run labels within cells (group within stratum) for the test
-# of a change.
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
+ERROR_PERMUTATIONS = 499
+"""Number of permutations from which the null distribution's standard deviation is computed; a p-value needs more."""
 SUBSAMPLES = 20
 """Number of random cuts to equal size that are averaged if two runs have different numbers of documents."""
-
-
-class SignedWords(NamedTuple):
-    """Words with a weight each: above 0 if the marked group uses the word more, else below 0.
-
-    The sizes are those of `Sample.word_strengths`, the signs those of `Usage.sides`.
-    """
-
-    words: Sequence[str]
-    weights: Floats
+MOST_COMPARED = 1024
+"""Largest number of texts of each group of a run that `mmd` and `svm` compare: their time and memory grow with the
+square of the number, or faster."""
 
 
 @dataclass(frozen=True)
-class RunChange(Generic[SampleT]):
-    """The change between two runs, and the input of its test: the documents of both runs together.
+class Sample(ABC):
+    """Documents of one or of two runs, with a statistic of the distance between their two groups.
 
-    `cuts` are two (cuts, documents) masks: the current run's documents and the baseline's, cut to equal size.
+    A subclass may leave out repeated documents. Its class attribute `permutations` is the number of relabellings in the
+    test of one run; `random` draws them when they are first needed.
+    """
+
+    documents: Documents
+    random: np.random.Generator
+
+    permutations: ClassVar[int] = 1999
+
+    @abstractmethod
+    def statistic(self, marked: Bools) -> Floats:
+        """Return the (labellings, parts) statistic for each labelling; parts may be strata."""
+
+    def tested(self, statistic: Floats) -> Floats:
+        """Return the number that is tested, from the parts of `statistic` (its last axis); the other axes stay."""
+        first: Floats = statistic[..., 0]
+        return first
+
+    @property
+    @abstractmethod
+    def value(self) -> float:
+        """Return the audit's value of this run."""
+
+    @abstractmethod
+    def estimate(self, random: np.random.Generator) -> Estimate:
+        """Return the audit's value of this run with its standard error."""
+
+    @abstractmethod
+    def distance(self, selected: Bools) -> Floats:
+        """Return the distance between the groups for each row of `selected`, a (selections, documents) mask."""
+
+    def distance_change(self, current: Bools, baseline: Bools) -> Floats:
+        """Return the distance in the current run minus that in the baseline, for (selections, units) masks of runs."""
+        change: Floats = self.distance(current) - self.distance(baseline)
+        return change
+
+    @abstractmethod
+    def word_strengths(self) -> tuple[Sequence[str], Floats]:
+        """Return the words, and how much each distinguishes the groups, at least 0; for the side, see `Usage.sides`."""
+
+    @cached_property
+    def observed(self) -> Floats:
+        """Return the statistic with the observed labels; shape (parts,)."""
+        parts: Floats = self.statistic(self.documents.marked[None])[0]
+        return parts
+
+    @cached_property
+    def relabelled(self) -> tuple[Floats, bool]:
+        """Return the statistic with labels permuted within strata, (labellings, parts), and whether these are all."""
+        marked, strata = self.documents.marked, self.documents.strata
+        labels, exact = resampling.relabellings(marked, strata, self.permutations, self.random)
+        return self.statistic(labels), exact
+
+    @property
+    def null(self) -> Floats:
+        return self.relabelled[0]
+
+    @property
+    def p_value(self) -> float:
+        """Return the p-value of the null hypothesis that the groups do not differ."""
+        null, exact = self.relabelled
+        return resampling.p_value(self.tested(null), float(self.tested(self.observed)), exact=exact)
+
+
+SampleT = TypeVar("SampleT", bound=Sample)
+
+
+class Change(NamedTuple):
+    """The change between two runs, the documents of both runs together, and masks of the two runs for its test.
+
+    The masks are (cuts, documents): the current run's documents and the baseline's, cut to equal size.
     """
 
     estimate: Estimate
-    both: SampleT
+    both: Sample
     cuts: tuple[Bools, Bools]
 
 
@@ -77,50 +141,51 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
     """Base class of audits whose value is one number for the distance between two groups' texts.
 
     Class attributes:
-        permutations: number of relabellings in the test of one run.
         swap_batches: number of permutations in each batch of the test of a change; the batches are computed one after
             the other, and smaller batches need less memory. Other numbers give other random draws.
         word_statistic: name of the words' weights in the exported table of words; see `Sample.word_strengths`.
     """
 
-    permutations: ClassVar[int] = 1999
     swap_batches: ClassVar[Sequence[int]] = (1999,)
     word_statistic: ClassVar[str]
+    most_documents: ClassVar[int] = MOST_DOCUMENTS
 
     @abstractmethod
-    def sample(self, item: TextItem[SettingsT], documents: Documents) -> SampleT:
+    def sample(self, item: TextItem[SettingsT], documents: Documents, random: np.random.Generator) -> SampleT:
         """Return the documents (of one run or of two runs) as a sample, with the audit's statistic."""
 
     @abstractmethod
     def explain(
-        self, item: TextItem[SettingsT], groups: Groups, run: Relabelled[SampleT], words: SignedWords
+        self, item: TextItem[SettingsT], groups: Groups, run: SampleT, words: Sequence[str], weights: Floats
     ) -> tuple[Mapping[str, Json], Evidence]:
         """Return the details of a measurement of these groups, and what decisions and the effect size need.
 
-        Args:
-            item: item that is measured.
-            groups: answers of both groups.
-            run: sample of the run with its null distribution.
-            words: the words of the sample; see `SignedWords`.
+        The weight of a word has the size of `Sample.word_strengths`, and is below 0 if the unmarked group uses the word
+        more (see `Usage.sides`).
         """
 
     @abstractmethod
-    def run_change(self, item: TextItem[SettingsT], runs: Runs, random: np.random.Generator) -> RunChange[SampleT]:
-        """Return the change from the baseline with its standard error, and the input of its test."""
+    def run_change(
+        self, item: TextItem[SettingsT], runs: Sequence[Documents], both: Documents, random: np.random.Generator
+    ) -> Change:
+        """Return the change from the baseline (the second run) with its standard error, and the input of its test."""
 
-    def relabelled(self, item: TextItem[SettingsT], documents: Documents) -> Relabelled[SampleT]:
-        """Return the statistic of one run with observed and permuted labels; each call permutes in the same way."""
-        return Relabelled(self.sample(item, documents), self.permutations, resampling.generator(f"{item.seed}/measure"))
+    def run(self, item: TextItem[SettingsT], documents: Documents) -> SampleT:
+        """Return the sample of one run; its labels are always permuted in the same way."""
+        return self.sample(item, documents, resampling.generator(f"{item.seed}/measure"))
+
+    def documents(self, groups: Groups) -> Documents:
+        return Documents.of(groups, self.most_documents)
 
     def measure(self, item: TextItem[SettingsT], answers: Answers) -> Measurement:
         """Return the value with its standard error and permutation test."""
         groups = Groups.of(item, answers)
-        documents = Documents.of(groups)
-        run = self.relabelled(item, documents)
-        estimate = run.sample.estimate(run, resampling.generator(f"{item.seed}/error"))
-        words, strengths = run.sample.word_strengths()
-        signed = SignedWords(words, Usage.of(documents.words, documents.marked, words).signed(strengths))
-        details, evidence = self.explain(item, groups, run, signed)
+        documents = self.documents(groups)
+        run = self.run(item, documents)
+        estimate = run.estimate(resampling.generator(f"{item.seed}/error"))
+        words, strengths = run.word_strengths()
+        weights = Usage.of(documents.words, documents.marked, words).signed(strengths)
+        details, evidence = self.explain(item, groups, run, words, weights)
         return Measurement(
             value=estimate.value,
             interval=estimate.interval,
@@ -133,35 +198,27 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
         )
 
     def value(self, item: TextItem[SettingsT], answers: Answers) -> float:
-        return self.relabelled(item, Documents.of(Groups.of(item, answers))).value
+        return self.run(item, self.documents(Groups.of(item, answers))).value
 
     def change(
-        self,
-        item: TextItem[SettingsT],
-        current: Groups,
-        baseline: Groups,
-        random: np.random.Generator,
+        self, item: TextItem[SettingsT], current: Groups, baseline: Groups, random: np.random.Generator
     ) -> Comparison:
         """Return the change with its standard error, tested by permutation of run labels."""
-        runs = Runs.of(Documents.of(current), Documents.of(baseline))
-        change = self.run_change(item, runs, random)
-        both = change.both
-        swaps = run_swaps(both.documents, self.swap_batches, random)
-        null = np.concatenate([both.distance_change(*swap) for swap in swaps])
+        runs = [self.documents(groups) for groups in (current, baseline)]
+        estimate, both, cuts = self.run_change(item, runs, Documents.joined(*runs), random)
+        cells = RunCells.of(both.documents.current, both.documents.cells)
+        null = np.concatenate([both.distance_change(*cells.swaps(count, random)) for count in self.swap_batches])
         return Comparison(
-            value=change.estimate.value,
-            interval=change.estimate.interval,
-            standard_error=change.estimate.standard_error,
-            p_value=resampling.p_value(null, float(both.distance_change(*change.cuts).mean()), exact=False),
+            value=estimate.value,
+            interval=estimate.interval,
+            standard_error=estimate.standard_error,
+            p_value=resampling.p_value(null, float(both.distance_change(*cuts).mean()), exact=False),
         )
-
-    def concerns(self, item: TextItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        return [*super().concerns(item, answers, measurement), *text_samples.sampled_texts(Groups.of(item, answers))]
 
     def word_rows(self, item: TextItem[SettingsT], answers: Answers, details: Mapping[str, Json]) -> WordRows:
         groups = Groups.of(item, answers)
-        documents = Documents.of(groups)
-        words, strengths = self.sample(item, documents).word_strengths()
+        documents = self.documents(groups)
+        words, strengths = self.run(item, documents).word_strengths()
         rows = Usage.of(documents.words, documents.marked, words).rows(self.word_statistic, strengths, groups.names)
         written: WordRows = as_written(rows, item.probe, self.counted_answers(item, answers))
         return written
@@ -172,25 +229,86 @@ def equal_size(both: Documents, random: np.random.Generator) -> tuple[Bools, Boo
     return RunCells.of(both.current, both.cells).cuts(SUBSAMPLES, random)
 
 
-def run_swaps(both: Documents, counts: Sequence[int], random: np.random.Generator) -> Iterator[tuple[Bools, Bools]]:
-    """Return batches of two (exchanges, documents) masks: random exchanges of documents between the runs."""
-    cells = RunCells.of(both.current, both.cells)
-    return (cells.swaps(count, random) for count in counts)
-
-
 # Audit `jsd`: Jensen-Shannon divergence between two groups' vocabularies, minus the divergence expected by chance.
 #
 # The divergence of two finite samples is above 0 even if both come from the same distribution (Gerlach, Font-Clos
 # and Altmann 2016). The mean divergence over permuted labels is therefore subtracted. The remaining excess is 0 on
 # average if the groups do not differ, for any sample size.
 
+DOCUMENTS_OF_A_STRATUM = 12
+"""A stratum is also measured by itself if each group has at least this number of documents in it; in smaller strata,
+most differences are not detected."""
+DRAWS = 499
+"""Number of random samples of documents of which the detail `excess_at_8` is the mean."""
 SHOWN_WORDS = 20
 """Number of words in the detail `contributions`."""
 MOST_BITS = 0.6226
 """Largest divergence in bits, by share of texts, that texts without a common word add, if they are at most half."""
 
 
-class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
+@dataclass(frozen=True)
+class Divergence(Sample):
+    """Documents with their excess Jensen-Shannon divergence, of all documents and of large strata.
+
+    A large stratum has at least `DOCUMENTS_OF_A_STRATUM` documents of each group.
+    """
+
+    words: Words
+    permutations = 999
+
+    @classmethod
+    def of(cls, documents: Documents, random: np.random.Generator, measured: Bools | None = None) -> Divergence:
+        """Arrange the counts; a stratum is large by its `measured` documents, or by all."""
+        measured = np.ones(len(documents.marked), dtype=np.bool_) if measured is None else measured
+        sides = measured & documents.marked, measured & ~documents.marked
+        words = Words.of(documents.words.counts, documents.strata, *sides, DOCUMENTS_OF_A_STRATUM, map_chunks)
+        return cls(documents, random, words)
+
+    def statistic(self, marked: Bools) -> Floats:
+        return self.words.divergences(marked, ~marked)
+
+    def tested(self, statistic: Floats) -> Floats:
+        weighted: Floats = statistic @ self.words.weights
+        return weighted
+
+    @property
+    def excess(self) -> Floats:
+        """Return the divergence minus its mean with permuted labels, of all documents and of large strata, in bits."""
+        excess: Floats = self.observed - self.null.mean(axis=0)
+        return excess
+
+    @property
+    def value(self) -> float:
+        return float(self.words.weights @ self.excess)
+
+    @property
+    def null_sd(self) -> float:
+        return float(self.tested(self.null).std())
+
+    def estimate(self, random: np.random.Generator) -> Estimate:
+        """Return the excess with its jackknife standard error."""
+        return Estimate.normal(self.value, self.standard_error(self.documents.current, self.null_sd, random))
+
+    def distance(self, selected: Bools) -> Floats:
+        """Return the excess divergence for each selection; the divergence expected by chance is approximated."""
+        marked = self.documents.marked
+        return self.words.excesses(selected & marked, selected & ~marked)
+
+    def distance_change(self, current: Bools, baseline: Bools) -> Floats:
+        return self.words.excess_changes(self.documents.marked, current, baseline)
+
+    def standard_error(self, used: Bools, null_sd: float, random: np.random.Generator) -> float:
+        sides = used & self.documents.marked, used & ~self.documents.marked
+        return excess_divergence.excess_standard_error(self.words, *sides, self.documents.cells, null_sd, random)
+
+    def word_strengths(self) -> tuple[Sequence[str], Floats]:
+        """Return each word's contribution to the divergence in bits."""
+        words, counts = self.documents.words
+        sides = (counts[side].sum(axis=0) for side in (self.documents.marked, ~self.documents.marked))
+        return words, divergence_contributions(*(np.asarray(side, dtype=np.float64) for side in sides))
+
+
+class Jsd(TwoSampleAudit[AuditSettings, Divergence]):
     info = AuditInfo(
         name="jsd",
         title="Different vocabulary",
@@ -212,79 +330,187 @@ class Jsd(TwoSampleAudit[AuditSettings, WordCounts]):
     word_statistic = "bits"
     version = 5
     grows_with_size = True
-    permutations = 999
     swap_batches = (*(250,) * 7, 249)
 
     def unread_distance(self, item: TextItem[AuditSettings], measurement: Measurement, scale: float) -> float:
         return max(super().unread_distance(item, measurement, scale), MOST_BITS)
 
-    def sample(self, item: TextItem[AuditSettings], documents: Documents) -> WordCounts:
-        return WordCounts.of(documents)
+    def sample(self, item: TextItem[AuditSettings], documents: Documents, random: np.random.Generator) -> Divergence:
+        return Divergence.of(documents, random)
 
     def explain(
-        self, item: TextItem[AuditSettings], groups: Groups, run: Relabelled[WordCounts], words: SignedWords
+        self,
+        item: TextItem[AuditSettings],
+        groups: Groups,
+        run: Divergence,
+        words: Sequence[str],
+        weights: Floats,
     ) -> tuple[dict[str, Json], Evidence]:
-        sample, plain, excess = run.sample, run.null[:, 0], run.excess
+        marked, excess, plain = run.documents.marked, run.excess, run.null[:, 0]
+        large_strata = [run.documents.stratum_names[stratum] for stratum in run.words.strata]
+        random, size = resampling.generator(f"{item.seed}/size"), MINIMUM_DOCUMENTS
+        lengths, bits = run.documents.words.lengths, np.abs(weights)
+        total = float(bits.sum()) or 1.0
         details = {
             "bits": float(run.observed[0]),
             "null_mean": float(plain.mean()),
             "null_sd": float(plain.std(ddof=1)) if len(plain) > 1 else 0.0,
             "excess": float(excess[0]),
-            "excess_by_stratum": dict(zip(sample.large_strata, excess[1:].tolist(), strict=True)),
-            "weight_of_strata": float(sample.words.weights[1:].sum()),
-            f"excess_at_{MINIMUM_DOCUMENTS}": sample.excess_at(
-                MINIMUM_DOCUMENTS, resampling.generator(f"{item.seed}/size")
+            "excess_by_stratum": dict(zip(large_strata, excess[1:].tolist(), strict=True)),
+            "weight_of_strata": float(run.words.weights[1:].sum()),
+            f"excess_at_{size}": excess_divergence.excess_at_size(
+                run.words, run.documents.strata, marked, size, DRAWS, random
             ),
-            "words": len(sample.vocabulary),
-            "tokens": dict(zip(groups.names, sample.tokens, strict=True)),
-            "contributions": _strongest_contributions(words),
+            "words": len(words),
+            "tokens": {
+                name: int(lengths[side].sum()) for name, side in zip(groups.names, (marked, ~marked), strict=True)
+            },
+            "contributions": [
+                {
+                    "word": words[index],
+                    "bits": float(bits[index]),
+                    "share": float(bits[index] / total),
+                    "side": SIDES[int(weights[index] < 0)],
+                }
+                for index in documents.order_by_strength(words, bits)[:SHOWN_WORDS]
+                if bits[index] > 0
+            ],
         }
         return details, Evidence()
 
     def run_change(
-        self, item: TextItem[AuditSettings], runs: Runs, random: np.random.Generator
-    ) -> RunChange[WordCounts]:
+        self, item: TextItem[AuditSettings], runs: Sequence[Documents], both: Documents, random: np.random.Generator
+    ) -> Change:
         """Return the change of the excess between the runs, after runs of different sizes are cut to equal size."""
-        documents = runs.both
-        cuts = equal_size(documents, random)
-        both = WordCounts.of(documents, cuts[0][0])
+        cuts = equal_size(both, random)
+        together = Divergence.of(both, random, cuts[0][0])
         if len(cuts[0]) == 1:
-            excesses = [
-                (run.value, run.null_sd)
-                for run in (self.relabelled(item, each) for each in (runs.current, runs.baseline))
-            ]
+            excesses = [(run.value, run.null_sd) for run in (self.run(item, documents) for documents in runs)]
         else:
-            excesses = [mean_of_cuts(both.words, documents.marked, documents.strata, cut, random) for cut in cuts]
+            excesses = [mean_of_cuts(together.words, both.marked, both.strata, cut, random) for cut in cuts]
         estimates = [
-            Estimate.normal(value, both.standard_error(cut[0], null_sd, random))
+            Estimate.normal(value, together.standard_error(cut[0], null_sd, random))
             for cut, (value, null_sd) in zip(cuts, excesses, strict=True)
         ]
-        return RunChange(Estimate.difference(*estimates), both, cuts)
+        return Change(Estimate.difference(*estimates), together, cuts)
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         return signed_weights(measurement.details["contributions"], "bits")
-
-
-def _strongest_contributions(words: SignedWords) -> list[dict[str, Json]]:
-    bits = np.abs(words.weights)
-    total = float(bits.sum()) or 1.0
-    return [
-        {
-            "word": words.words[index],
-            "bits": float(bits[index]),
-            "share": float(bits[index] / total),
-            "side": SIDES[int(words.weights[index] < 0)],
-        }
-        for index in documents.order_by_strength(words.words, bits)[:SHOWN_WORDS]
-        if bits[index] > 0
-    ]
 
 
 # Audit `mmd`: unbiased squared maximum mean discrepancy (MMD) between the distributions of two groups' texts.
 #
 # Every text is compared with every other text, by words and character n-grams or by sentence embeddings. The groups
 # differ if texts of the same group are more similar to each other than texts of different groups. The audit
-# therefore detects differences in some texts or in all texts, in a few words or in style.
+# therefore detects differences in some texts or in all texts, in a few words or in style. To add another similarity,
+# add a function that returns a kernel: the (documents, documents) inner products of vectors.
+
+SHORTEST, LONGEST = 3, 5
+"""Smallest and largest number of characters of an n-gram."""
+
+
+def text_kernel(words: WordCounts) -> Floats:
+    """Return the (texts, texts) similarities: the mean cosine of TF-IDF weights of words and of character n-grams.
+
+    The n-grams are those within words; they also match similar endings and misspellings. A text with words has the
+    similarity 1 to itself; texts that share neither words nor n-grams have the similarity 0.
+    """
+    # Deferred, as scikit-learn takes a second to import and only measuring needs it.
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    splitter = CountVectorizer(analyzer="char_wb", ngram_range=(SHORTEST, LONGEST), lowercase=False)
+    # A text has the n-grams of its words, which are therefore found once for each word.
+    counts = words.counts @ splitter.fit_transform(words.words)
+    counts.sort_indices()
+    kernel: Floats = (_cosines(tfidf(words.counts)) + _cosines(tfidf(counts))) / 2
+    return kernel
+
+
+def tfidf(counts: csr_array) -> csr_array:
+    """Return TF-IDF weights of (texts, terms) counts; each text's vector has length 1."""
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    weights: csr_array = TfidfTransformer().fit_transform(counts)
+    return weights
+
+
+def _cosines(weights: csr_array) -> Floats:
+    return np.asarray((weights @ weights.T).toarray())
+
+
+def embedding_kernel(embeddings: Sequence[bytes | None]) -> Floats:
+    """Return the (texts, texts) cosines of the embeddings, little-endian 32-bit numbers.
+
+    Texts without an embedding, or with an embedding of length 0, have the similarity 1 to each other, and the
+    similarity 0 to all other texts.
+
+    Raises:
+        FairnessError: the embeddings have different numbers of dimensions.
+    """
+    sizes = sorted({len(one) // 4 for one in embeddings if one is not None})
+    if len(sizes) > 1:
+        raise FairnessError(
+            f"embeddings have different numbers of dimensions ({' and '.join(map(str, sizes))}): the model that "
+            "`embeddings` names has changed. Embed all texts again with --fairness-fresh."
+        )
+    vectors = np.zeros((len(embeddings), (sizes or [0])[0] + 1))
+    for row, one in zip(vectors, embeddings, strict=True):
+        if one is not None:
+            row[:-1] = np.frombuffer(one, dtype="<f4")
+        row[-1] = not row.any()
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors @ vectors.T)
+
+
+@dataclass(frozen=True)
+class Discrepancy(Sample):
+    """Documents with their similarities and the squared maximum mean discrepancy."""
+
+    embedded: bool
+
+    @cached_property
+    def kernel(self) -> Floats:
+        """Return the similarities of the documents; raise `NotMeasurable` if one with words has no embedding."""
+        if not self.embedded:
+            return text_kernel(self.documents.words)
+        pairs = zip(self.documents.embeddings, self.documents.words.lengths.tolist(), strict=True)
+        if missing := sum(vector is None and length > 0 for vector, length in pairs):
+            raise NotMeasurable(
+                f"{missing} answers have no embedding, so that their texts cannot be compared. Check that the "
+                "embedding model works"
+            )
+        return embedding_kernel(self.documents.embeddings)
+
+    @property
+    def groups(self) -> tuple[Ints, Bools, Bools]:
+        """Return the documents' strata, and which documents are marked and which are not."""
+        return self.documents.strata, self.documents.marked, ~self.documents.marked
+
+    def statistic(self, marked: Bools) -> Floats:
+        """Return the squared discrepancy for each labelling; shape (labellings, 1)."""
+        return two_samples.mmd_estimates(self.kernel, self.documents.strata, marked, ~marked)[:, None]
+
+    def tested(self, statistic: Floats) -> Floats:
+        """Return the squared discrepancy, rounded so that equal texts give exactly 0."""
+        rounded: Floats = np.round(statistic[..., 0], 12)
+        return rounded
+
+    @property
+    def value(self) -> float:
+        return float(self.tested(self.observed))
+
+    def estimate(self, random: np.random.Generator) -> Estimate:
+        error = two_samples.mmd_standard_error(self.kernel, *self.groups, ERROR_PERMUTATIONS, random)
+        return Estimate.normal(self.value, error)
+
+    def distance(self, selected: Bools) -> Floats:
+        strata, marked, unmarked = self.groups
+        return two_samples.mmd_estimates(self.kernel, strata, selected & marked, selected & unmarked)
+
+    def word_strengths(self) -> tuple[Sequence[str], Floats]:
+        """Return the difference between the groups' mean TF-IDF weights of each word."""
+        words, counts = self.documents.words
+        return words, two_samples.mmd_contributions(tfidf(counts), *self.groups)
 
 
 class MmdSettings(AuditSettings):
@@ -297,7 +523,7 @@ class MmdSettings(AuditSettings):
     )
 
 
-class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
+class Mmd(TwoSampleAudit[MmdSettings, Discrepancy]):
     info = AuditInfo(
         name="mmd",
         title="Different distribution of texts",
@@ -316,44 +542,56 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
     )
     phrase = "squared discrepancy {value:.3g}"
     word_statistic = "difference of mean TF-IDF weights"
-    version = 7
+    version = 8
     settings_model = MmdSettings
+    most_documents = MOST_COMPARED
     swap_batches = (500, 500, 500, 499)
 
     def preparation(self, item: TextItem[MmdSettings]) -> Preparation | None:
-        model = item.settings.embeddings
-        return None if model is None else Preparation(model, lambda answers: documents.plain_texts(item.probe, answers))
+        model, anonymize = item.settings.embeddings, documents.anonymizer(item.probe)
+
+        def texts(answers: Answers) -> list[str | None]:
+            """Return each answer's words without identity terms; `None` if it is unusable, or no word is left."""
+            usable = (documents.text_of(answer) if answer.usable else "" for answer in answers)
+            return [" ".join(anonymize.words(text)) or None for text in usable]
+
+        return None if model is None else Preparation(model, texts)
 
     def fingerprint(self, item: TextItem[MmdSettings]) -> dict[str, str]:
         return {} if item.settings.embeddings is None else {"embeddings": item.settings.embeddings}
 
-    def sample(self, item: TextItem[MmdSettings], documents: Documents) -> Vectors:
-        return Vectors(documents, embedded=item.settings.embeddings is not None)
+    def sample(self, item: TextItem[MmdSettings], documents: Documents, random: np.random.Generator) -> Discrepancy:
+        return Discrepancy(documents, random, embedded=item.settings.embeddings is not None)
 
     def explain(
-        self, item: TextItem[MmdSettings], groups: Groups, run: Relabelled[Vectors], words: SignedWords
+        self,
+        item: TextItem[MmdSettings],
+        groups: Groups,
+        run: Discrepancy,
+        words: Sequence[str],
+        weights: Floats,
     ) -> tuple[dict[str, Json], Evidence]:
-        variance = run.sample.variance()
+        names, variance = run.documents.stratum_names, two_samples.vector_variance(run.kernel, run.documents.cells)
+        by_stratum = two_samples.mmd_within_strata(run.kernel, *run.groups)
         details = {
             "null_sd": float(run.null.std()),
             "variance": variance,
-            "by_stratum": run.sample.within_strata(),
-            **documents.strongest_words(*words, groups.probe.language),
+            "by_stratum": {names[stratum]: value for stratum, value in by_stratum.items()},
+            **documents.strongest_words(words, weights, groups.probe.language),
         }
         return details, Evidence(effect_basis=(variance,))
 
-    def run_change(self, item: TextItem[MmdSettings], runs: Runs, random: np.random.Generator) -> RunChange[Vectors]:
+    def run_change(
+        self, item: TextItem[MmdSettings], runs: Sequence[Documents], both: Documents, random: np.random.Generator
+    ) -> Change:
         """Return the change of the squared discrepancy from the baseline to this run.
 
         The features for the test are computed from the documents of both runs together, so that terms have the same
         weight in both runs.
         """
-        both = self.sample(item, runs.both)
-        relabelled = [
-            Relabelled(self.sample(item, run), ERROR_PERMUTATIONS, random) for run in (runs.current, runs.baseline)
-        ]
-        change = Estimate.difference(*(run.sample.estimate(run, random) for run in relabelled))
-        return RunChange(change, both, equal_size(both.documents, random))
+        estimates = [self.sample(item, documents, random).estimate(random) for documents in runs]
+        together = self.sample(item, both, random)
+        return Change(Estimate.difference(*estimates), together, equal_size(both, random))
 
 
 # Audit `svm`: how far a linear classifier separates two groups' texts without identity terms.
@@ -363,6 +601,164 @@ class Mmd(TwoSampleAudit[MmdSettings, Vectors]):
 # distance d' between the scores of one marked group and the unmarked group, and shows it as the balanced accuracy of
 # normal scores with this distance, so that chance is 0.5. Counted accuracies cannot tell two runs apart whose texts
 # are nearly all recognised; d' can.
+
+
+#
+# Two documents are equal if their counts of the classifier's words are equal. A document that equals an earlier one
+# of its run, group and stratum is dropped. Each document is scored by a classifier that is trained without this
+# document and without all documents that equal it.
+
+FeatureName = Literal["counts", "tfidf"]
+
+FEWEST_DIFFERENT = 5
+"""A classifier is trained only if each group has at least this many different answers."""
+FOLDS = 5
+"""Number of folds of the cross-validation whose accuracy publications report."""
+
+
+@dataclass(frozen=True)
+class Classified(Sample):
+    """Documents as features of a classifier, without equal documents within a run, stratum and group.
+
+    At temperature 0 every trial repeats the same answer, which is only one observation. Documents with equal counts
+    have the same number in `kinds`; `unique_share` is the share of all documents that repeat no earlier one. Words in
+    few documents are no features.
+    """
+
+    words: WordCounts
+    kinds: Ints
+    features: FeatureName
+    unique_share: float
+
+    @classmethod
+    def of(cls, documents: Documents, random: np.random.Generator, features: FeatureName) -> Classified:
+        words = documents.words.frequent()
+        kinds = words.kinds()
+        share = len(np.unique(documents.words.kinds())) / len(kinds)
+        of_run = np.column_stack([kinds, documents.cells, documents.current])
+        kept = np.sort(np.unique(of_run, axis=0, return_index=True)[1])
+        words = WordCounts(words.words, words.counts[kept])
+        return cls(documents.only(kept), random, words, kinds[kept], features, share)
+
+    def statistic(self, marked: Bools) -> Floats:
+        """Return d' by scores of documents that were left out of training; shape (labellings, 1)."""
+        return self.distances(marked)[:, None]
+
+    @property
+    def value(self) -> float:
+        """Return d', shown as an accuracy."""
+        return accuracy(float(self.observed[0]))
+
+    def estimate(self, random: np.random.Generator) -> Estimate:
+        return self.separation.estimate
+
+    @property
+    def separation(self) -> Separation:
+        return self._separation(float(self.observed[0]), self.null, self.documents.current)
+
+    def distance(self, selected: Bools) -> Floats:
+        """Return d' for each selection of documents; at least 0."""
+        return np.asarray(np.maximum(self.distances(used=selected), 0))
+
+    @cached_property
+    def fewest_different(self) -> int:
+        """Return the smaller of the two groups' numbers of different documents."""
+        return min(len(np.unique(self.kinds[side])) for side in (self.documents.marked, ~self.documents.marked))
+
+    @cached_property
+    def feature_matrix(self) -> csr_array:
+        """Return the classifier's (documents, words) features.
+
+        A feature is the word's share of the document's words, times its weight. Its mean does not depend on the number
+        of words of the documents; that of a count, of the root of a count or of a share, and of weights scaled to
+        length 1 does, so that the classifier would recognise a group by longer texts with the same words. Features do
+        not depend on labels, so that they may be computed from training and test documents together.
+        """
+        # Deferred, as scipy is not needed to load a probe. The matrix shares its indices with the counts.
+        from scipy.sparse import csr_array
+
+        counts = self.words.counts
+        shares = np.repeat(1 / np.maximum(self.documents.words.lengths, 1), np.diff(counts.indptr)) * counts.data
+        if self.features == "tfidf":
+            # The inverse document frequencies of scikit-learn.
+            weights = np.log((1 + counts.shape[0]) / (1 + self.words.holding)) + 1
+            shares *= weights[counts.indices]
+        return csr_array((shares, counts.indices, counts.indptr), counts.shape)
+
+    @cached_property
+    def classifier(self) -> two_samples.Classifier:
+        return two_samples.Classifier.of(self.feature_matrix, self.documents.strata, self.kinds)
+
+    def distances(self, marked: Bools | None = None, used: Bools | None = None) -> Floats:
+        """Return d' for each (labellings, documents) mask of marked documents, or of documents that take part.
+
+        It is 0 if there are too few different documents to train a classifier. By default, the documents' own labels,
+        and all documents, are used.
+        """
+        marked = self.documents.marked[None] if marked is None else marked
+        if self.fewest_different < FEWEST_DIFFERENT:
+            return np.zeros(max(len(marked), 1 if used is None else len(used)))
+        return self.classifier.distances(marked, used)
+
+    def _separation(self, d_prime: float, null: Floats, used: Bools) -> Separation:
+        """Return d' with its standard error, from distances with permuted labels of the `used` documents."""
+        marked = self.documents.marked[used]
+        return Separation.of(d_prime, float(np.std(null)), int(marked.sum()), int((~marked).sum()))
+
+    def separation_of_run(self, run: Documents, cuts: Bools, random: np.random.Generator) -> Separation:
+        """Return d' of one run with its standard error, to compare two runs of this sample.
+
+        Each mask of `cuts`, (cuts, documents) over this sample, selects as many documents of the run as the other run
+        has.
+        """
+        # More documents make a better classifier, so that runs of different sizes are compared at equal size. To
+        # invert the classifier's matrix only once, documents outside of a cut stay in the matrix, with the label 0.
+        alone, used = Classified.of(run, random, self.features), cuts[0]
+        cut = len(cuts) > 1 and alone.fewest_different >= FEWEST_DIFFERENT
+        d_prime = (self.distances(used=cuts) if cut else alone.distances()).mean()
+        labels, _ = resampling.relabellings(
+            self.documents.marked[used], self.documents.strata[used], ERROR_PERMUTATIONS, random
+        )
+        marked = np.zeros((len(labels), len(used)), dtype=np.bool_)
+        marked[:, used] = labels
+        return self._separation(float(d_prime), self.distances(marked, used[None]), used)
+
+    def word_strengths(self) -> tuple[Sequence[str], Floats]:
+        """Return each word's part in the separation of the groups, 0..1.
+
+        A classifier trained on all documents gives the groups different mean scores. A word's part is its weight times
+        the difference between the groups' means of its feature, as a share of the sum over all words. Words that lower
+        the difference, and that are in the classifier only to balance others, have the part 0.
+        """
+        marked = self.documents.marked[None]
+        labels = two_samples.centred_labels(marked, self.documents.strata, np.ones_like(marked))[:, 0]
+        parts = np.maximum(self.classifier.weights(labels) * (self.feature_matrix.T @ labels), 0)
+        return self.words.words, np.asarray(parts / (parts.sum() or 1))
+
+    def published_accuracy(self, seed: int) -> dict[str, float]:
+        """Return the details `accuracy` and `fold_sd`: the accuracy as publications report it, and its SD over folds.
+
+        The accuracy comes from the cross-validation of a linear support vector machine on word counts; equal documents
+        are in the same fold. The standard deviation is not the standard error of the mean, because folds share training
+        documents. With too few different documents to train on, `accuracy` is the larger group's share of the
+        documents, and `fold_sd` is 0.
+        """
+        marked, counts = self.documents.marked, self.words.counts.astype(np.float64)
+        if self.fewest_different < FEWEST_DIFFERENT or not self.words.words:
+            return {"accuracy": float(max(marked.mean(), 1 - marked.mean())), "fold_sd": 0.0}
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.model_selection import StratifiedGroupKFold
+        from sklearn.svm import LinearSVC
+
+        folds = StratifiedGroupKFold(FOLDS, shuffle=True, random_state=seed)
+        right = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            for training, test in folds.split(counts, marked, self.kinds):
+                model = LinearSVC(random_state=seed).fit(counts[training], marked[training])
+                right.append(model.predict(counts[test]) == marked[test])
+        fold_sd = float(np.std([fold.mean() for fold in right], ddof=1))
+        return {"accuracy": float(np.concatenate(right).mean()), "fold_sd": fold_sd}
 
 
 class SvmSettings(AuditSettings):
@@ -375,7 +771,7 @@ class SvmSettings(AuditSettings):
     )
 
 
-class Svm(TwoSampleAudit[SvmSettings, Corpus]):
+class Svm(TwoSampleAudit[SvmSettings, Classified]):
     info = AuditInfo(
         name="svm",
         title="Texts that reveal the group",
@@ -397,8 +793,9 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
     )
     change_phrase = "{change} (as if the baseline accuracy had been 0.5)"
     word_statistic = "weight"
-    version = 7
+    version = 8
     settings_model = SvmSettings
+    most_documents = MOST_COMPARED
     grows_with_size = True
 
     def explanation(self, item: TextItem[SvmSettings], measurement: Measurement) -> Explanation:
@@ -406,40 +803,53 @@ class Svm(TwoSampleAudit[SvmSettings, Corpus]):
         phrase = f"groups recognised with accuracy {measurement.value:.3g} (d' {d_prime:.2g}; chance 0.5)"
         return replace(super().explanation(item, measurement), phrase=phrase)
 
-    def sample(self, item: TextItem[SvmSettings], documents: Documents) -> Corpus:
-        return Corpus.of(documents, item.settings.features)
+    def sample(self, item: TextItem[SvmSettings], documents: Documents, random: np.random.Generator) -> Classified:
+        return Classified.of(documents, random, item.settings.features)
 
     def explain(
-        self, item: TextItem[SvmSettings], groups: Groups, run: Relabelled[Corpus], words: SignedWords
+        self,
+        item: TextItem[SvmSettings],
+        groups: Groups,
+        run: Classified,
+        words: Sequence[str],
+        weights: Floats,
     ) -> tuple[dict[str, Json], Evidence]:
-        null, separation, limit = run.null[:, 0], run.sample.separation_of(run), item.settings.limit
+        null, separation, limit = run.null[:, 0], run.separation, item.settings.limit
         bounds = None if limit is None else separation.bounds(limit, item.alpha, item.beta)
         details = {
             "d_prime": separation.d_prime,
             "d_prime_error": separation.standard_error,
             **({} if bounds is None else {"bounds": bounds}),
-            **text_samples.published_accuracy(run.sample, int(run.random.integers(2**31))),
+            **run.published_accuracy(int(run.random.integers(2**31))),
             "null_mean": float(null.mean()),
             "null_sd": float(null.std()),
-            "unique_share": run.sample.unique_share,
-            "different_answers": run.sample.fewest_different,
-            **documents.strongest_words(*words, groups.probe.language),
+            "unique_share": run.unique_share,
+            "different_answers": run.fewest_different,
+            **documents.strongest_words(words, weights, groups.probe.language),
         }
         return details, Evidence(bounds=None if bounds is None else (bounds["lower"], bounds["upper"]))
 
-    def run_change(self, item: TextItem[SvmSettings], runs: Runs, random: np.random.Generator) -> RunChange[Corpus]:
+    def run_change(
+        self, item: TextItem[SvmSettings], runs: Sequence[Documents], both: Documents, random: np.random.Generator
+    ) -> Change:
         """Return the change of d' after the runs are cut to equal size, on the scale of `separation_change`."""
-        both = self.sample(item, runs.both)
-        cuts = equal_size(both.documents, random)
-        separations = [
-            both.separation_of_run(run, cut, random)
-            for run, cut in zip((runs.current, runs.baseline), cuts, strict=True)
-        ]
-        return RunChange(separation_change(*separations), both, cuts)
+        together = self.sample(item, both, random)
+        cuts = equal_size(together.documents, random)
+        separations = [together.separation_of_run(run, cut, random) for run, cut in zip(runs, cuts, strict=True)]
+        return Change(separation_change(*separations), together, cuts)
 
     def change_of_values(self, measurement: Measurement, value: float, standard_error: float) -> Estimate:
         current = Separation.of_accuracy(measurement.value, measurement.standard_error or 0.0)
         return separation_change(current, Separation.of_accuracy(value, standard_error))
 
     def concerns(self, item: TextItem[SvmSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        return [*super().concerns(item, answers, measurement), *text_samples.few_different_answers(measurement)]
+        """Add a concern if a group has too few different answers to train a classifier."""
+        found = super().concerns(item, answers, measurement)
+        if (different := measurement.details["different_answers"]) >= FEWEST_DIFFERENT:
+            return found
+        message = (
+            f"one group has only {different} different answers, but {FEWEST_DIFFERENT} are needed to train and test a "
+            "classifier. The accuracy is therefore set to 0.5. Raise `sampling.temperature` or `trials`, or give "
+            "several prompts"
+        )
+        return [*found, Concern("few_different_answers", message)]

@@ -1,16 +1,24 @@
-"""Words that one group's texts use more than another's, and words that became more typical since the baseline."""
+"""Audit `marked_words`: words that one group's texts use more, and words that became more typical since the baseline.
+
+The method comes from Monroe, Colaresi and Quinn 2008 ("Fightin' Words"), as used by Cheng, Durmus and Jurafsky 2023
+("Marked Personas"). With their critical value, |z| > 1.96, at least one word is significant in most comparisons of a
+group with itself; see `Contrast.test` for the critical value of this audit. Against a baseline, the audit tests whether
+the difference between the groups' shares of documents with a word grew; see `Growth`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from pytest_fairness.audits import documents
+from pytest_fairness.audits import documents, info
+from pytest_fairness.audits.base import WordRows
 from pytest_fairness.audits.documents import (
     MINIMUM_DOCUMENTS_OF_A_WORD,
     SIDES,
@@ -18,22 +26,23 @@ from pytest_fairness.audits.documents import (
     Groups,
     TextItem,
     Usage,
+    WordCounts,
     anonymizer,
-    documents_by_word,
     groups_by_axis,
     is_compared,
-    require_words,
     sampled,
     text_of,
 )
-from pytest_fairness.audits.features import Tokens
+from pytest_fairness.audits.info import LARGEST_H_OF_WORDS, AuditInfo, Direction, cohens_h_of_shares
+from pytest_fairness.audits.rules import GrownWords
+from pytest_fairness.audits.text_audit import TextAudit, concerns_of_texts
 from pytest_fairness.backends import map_chunks
-from pytest_fairness.errors import NotMeasurable
+from pytest_fairness.errors import NotMeasurable, joined
 from pytest_fairness.probes.field_types import AuditSettings
-from pytest_fairness.records import Answers, Json
+from pytest_fairness.records import Answers, Comparison, Concern, Evidence, Explanation, Json, Measurement
 from pytest_fairness.stats import resampling
 from pytest_fairness.stats.excess_divergence import OPERATIONS
-from pytest_fairness.stats.resampling import Bools, Floats, Ints
+from pytest_fairness.stats.resampling import Bools, Floats
 from pytest_fairness.stats.words import (
     NeededDocuments,
     ShareGrowth,
@@ -48,6 +57,38 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
+class MarkedWordsSettings(AuditSettings):
+    """Settings of `marked_words`: the prior of the log-odds, and the smallest growth since the baseline that counts."""
+
+    prior: Literal["pooled", "pair", "mass", "uniform"] = Field(
+        default="pooled",
+        description="Dirichlet prior. pooled: word counts of all groups of the probe. pair: counts of the compared "
+        "groups. mass: counts of the compared groups, scaled to `prior_mass`. uniform: equal counts.",
+    )
+    prior_mass: float = Field(
+        default=500.0,
+        gt=0,
+        description="Sum of the prior's counts for `mass` and `uniform`; larger values move log-odds closer to 0.",
+    )
+    min_share: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="A word counts as grown if the gap between the groups' shares of texts with the word grew by at "
+        "least this much since the baseline.",
+    )
+
+    def prior_counts(self, used: Floats) -> Floats:
+        """Return the prior's count of each word, from the (words,) numbers of uses of all words."""
+        match self.prior:
+            case "pooled" | "pair":
+                return used
+            case "mass":
+                return used * float(self.prior_mass / used.sum())
+            case "uniform":
+                return np.full_like(used, self.prior_mass / len(used))
+
+
 # Words that one group's texts use more, or less, than another's: weighted log-odds with a Dirichlet prior.
 #
 # A word is significant if its |z| exceeds the critical value: a quantile of the permutation distribution of the
@@ -59,62 +100,6 @@ SHOWN_Z = 1.96
 """Words with a larger |z| are listed even if they are not significant; 1.96 is the usual critical value."""
 CHUNK = 2**20
 """Largest number of values in memory at the same time while statistics are computed."""
-
-
-@dataclass(frozen=True)
-class Contrast:
-    """Counts of the tested words in the texts of two groups on one axis, and the prior of their log-odds.
-
-    Attributes:
-        columns: (documents, tested words) counts.
-        lengths: (documents,) number of words of each document.
-        used: (words,) counts of all words, from which the prior is computed.
-        prior: (tested words,) counts of the prior.
-        mass: sum of the prior's counts over all words.
-    """
-
-    columns: csr_array
-    lengths: Floats
-    used: Floats
-    prior: Floats
-    mass: float
-
-    @classmethod
-    def of(cls, corpus: GroupCounts, number: int, settings: MarkedWordsSettings) -> Contrast:
-        """Return counts and prior of the axis with this index in the corpus."""
-        counts = corpus.counts[number]
-        used: Floats = corpus.pooled if settings.prior == "pooled" else np.asarray(counts.sum(axis=0), np.float64)
-        prior = prior_counts(used, settings)
-        return cls(
-            counts[:, corpus.columns],
-            np.asarray(counts.sum(axis=1), np.float64),
-            used,
-            prior[corpus.columns],
-            float(prior.sum()),
-        )
-
-    def log_odds_arguments(self, labels: Bools) -> tuple[Floats, Floats, Floats, Sizes]:
-        """Return the arguments of `log_odds` for each (labellings, documents) mask of the marked group.
-
-        They are each group's counts of the tested words, with a row for each labelling, the prior, and the sizes.
-        """
-        rows = labels.astype(np.float64)
-        first, first_size = (self.columns.T @ rows.T).T, rows @ self.lengths
-        return first, self.occurrences - first, self.prior, (first_size, self.size - first_size, self.mass)
-
-    @property
-    def chunk_size(self) -> int:
-        """Return the number of labellings whose statistics are in memory at the same time."""
-        return max(1, CHUNK // max(self.columns.shape))
-
-    @cached_property
-    def occurrences(self) -> Floats:
-        return np.asarray(self.columns.sum(axis=0), dtype=np.float64)
-
-    @cached_property
-    def size(self) -> float:
-        """Return the number of words of all documents together."""
-        return float(self.lengths.sum())
 
 
 @dataclass(frozen=True)
@@ -137,29 +122,71 @@ class Association:
     p_value: float
     documents_needed: NeededDocuments
 
-    @classmethod
-    def of(
-        cls, corpus: GroupCounts, number: int, settings: MarkedWordsSettings, alpha: float, random: np.random.Generator
-    ) -> Association:
-        """Test all words of the axis with this index together at `alpha`, with group labels permuted within strata."""
-        documents, contrast = corpus.documents[number], Contrast.of(corpus, number, settings)
-        marked = documents.marked
-        labels, exact = resampling.relabellings(marked, documents.strata, PERMUTATIONS, random)
-        rows = contrast.chunk_size * max(1, OPERATIONS // (contrast.chunk_size * max(1, contrast.columns.nnz)))
+
+@dataclass(frozen=True)
+class Contrast:
+    """Counts of the tested words in the texts of two groups on one axis, and the prior of their log-odds.
+
+    Attributes:
+        documents: documents of the marked group and of the axis' unmarked group.
+        counts: sparse (documents, tested words) counts.
+        lengths: (documents,) number of words of each document.
+        used: (words,) counts of all words, from which the prior is computed.
+        prior: (tested words,) counts of the prior.
+        mass: sum of the prior's counts over all words.
+    """
+
+    documents: Documents
+    counts: csr_array
+    lengths: Floats
+    used: Floats
+    prior: Floats
+    mass: float
+
+    def log_odds_arguments(self, labels: Bools) -> tuple[Floats, Floats, Floats, Sizes]:
+        """Return the arguments of `log_odds` for each (labellings, documents) mask of the marked group.
+
+        They are each group's counts of the tested words, with a row for each labelling, the prior, and the sizes.
+        """
+        rows = labels.astype(np.float64)
+        first, first_size = (self.counts.T @ rows.T).T, rows @ self.lengths
+        others = self.counts.sum(axis=0) - first
+        return first, others, self.prior, (first_size, self.lengths.sum() - first_size, self.mass)
+
+    @property
+    def z(self) -> Floats:
+        """Return the z-score of each tested word with the observed labels."""
+        scores: Floats = z_scores(*self.log_odds_arguments(self.documents.marked[None]))[0]
+        return scores
+
+    def largest_z(self, labels: Bools) -> Floats:
+        """Return the largest |z| of all words for each (labellings, documents) mask of the marked group."""
+        rows = self.rows_at_once
+        parts = (labels[start : start + rows] for start in range(0, len(labels), rows))
+        return np.concatenate([np.abs(z_scores(*self.log_odds_arguments(part))).max(axis=1) for part in parts])
+
+    @property
+    def rows_at_once(self) -> int:
+        """Return the number of labellings whose statistics are in memory at the same time."""
+        return max(1, CHUNK // max(self.counts.shape))
+
+    def test(self, settings: MarkedWordsSettings, alpha: float, random: np.random.Generator) -> Association:
+        """Test all words together at `alpha`, with group labels permuted within strata."""
+        marked, z = self.documents.marked, self.z
+        labels, exact = resampling.relabellings(marked, self.documents.strata, PERMUTATIONS, random)
+        rows = self.rows_at_once * max(1, OPERATIONS // (self.rows_at_once * max(1, self.counts.nnz)))
         chunks = (labels[start : start + rows] for start in range(0, len(labels), rows))
-        largest = np.concatenate(list(map_chunks(partial(_largest_z, contrast=contrast), chunks)))
-        observed = contrast.log_odds_arguments(marked[None])
-        (z,), (ratio,) = z_scores(*observed), log_odds(*observed)[0]
+        largest = np.concatenate(list(map_chunks(partial(_largest_z, contrast=self), chunks)))
         threshold = resampling.threshold(largest, alpha)
-        smaller = min(int(documents.marked.sum()), int((~documents.marked).sum()))
+        # A new word that occurs once in each of 1, 2, … documents of the smaller group.
+        smaller, half = min(int(marked.sum()), int((~marked).sum())), np.array(self.lengths.sum() / 2)
         held = np.arange(1.0, smaller + 1)
-        prior_of_new = prior_counts(np.append(held, contrast.used.sum()), settings)[:-1]
-        half = np.array(contrast.size / 2)
-        new = z_scores(held, np.zeros_like(held), prior_of_new, (half, half, contrast.mass))
+        prior_of_new = settings.prior_counts(np.append(held, self.used.sum()))[:-1]
+        new = z_scores(held, np.zeros_like(held), prior_of_new, (half, half, self.mass))
         seen = (new > threshold) & (held >= MINIMUM_DOCUMENTS_OF_A_WORD)
-        return cls(
+        return Association(
             z=z,
-            ratio=ratio,
+            ratio=log_odds(*self.log_odds_arguments(marked[None]))[0][0],
             threshold=threshold,
             p_value=resampling.p_value(largest, float(np.abs(z).max()), exact=exact),
             documents_needed=NeededDocuments(int(held[np.argmax(seen)]) if seen.any() else None, smaller),
@@ -167,72 +194,108 @@ class Association:
 
 
 def _largest_z(labels: Bools, contrast: Contrast) -> Floats:
-    parts = (labels[start : start + contrast.chunk_size] for start in range(0, len(labels), contrast.chunk_size))
-    return np.concatenate([np.abs(z_scores(*contrast.log_odds_arguments(part))).max(axis=1) for part in parts])
+    """Return `Contrast.largest_z`; other processes can import this function."""
+    return contrast.largest_z(labels)
 
 
-def associations(corpus: GroupCounts, settings: MarkedWordsSettings, alpha: float, seed: str) -> list[Association]:
-    return [
-        Association.of(corpus, number, settings, alpha, resampling.generator(f"{seed}/{axis}"))
-        for number, axis in enumerate(corpus.groups)
-    ]
+@dataclass(frozen=True)
+class Corpus:
+    """Compared documents of an item and, if the prior pools all groups, the words of the probe's other groups.
+
+    The compared documents are the answers of the marked and the unmarked groups. A tested word occurs in at least three
+    documents, of which at least one is compared.
+
+    Attributes:
+        groups: answers of the marked group and of the axis' unmarked group, by axis.
+        usage: uses of the tested words in the compared documents; a document that is compared on several axes counts
+            once.
+        contrasts: tested words of the two groups, for each axis.
+    """
+
+    groups: Mapping[str, Groups]
+    usage: Usage
+    contrasts: list[Contrast]
+
+    @classmethod
+    def of(cls, item: TextItem[MarkedWordsSettings], answers: Answers) -> Corpus:
+        """Count the words of the compared groups' answers and, for the prior, of the other groups' answers.
+
+        Raises:
+            NotMeasurable: a group has too few usable answers, or fewer than two words can be tested.
+        """
+        by_axis = groups_by_axis(item, answers)
+        groups = list(by_axis.values())
+        pooled = [answer for answer in answers if not is_compared(item, answer.labels)]
+        documents = [Documents.of(each) for each in groups]
+        compared = [id(each.answers[index]) for each in groups for index in sampled(each)]
+        anonymize = anonymizer(item.probe)
+        if any(each.repetition for each in groups):
+            pooled = list({(repr(sorted(answer.labels.items())), answer.text): answer for answer in pooled}.values())
+        others = (anonymize.words(text_of(answer)) for answer in pooled if answer.usable)
+        vocabulary, counts = WordCounts.joined([*(each.words for each in documents), WordCounts.of(others)])
+        # An answer that is compared on several axes counts once.
+        once = np.unique(compared, return_index=True)[1]
+        own, rest = (WordCounts(vocabulary, each) for each in (counts[once], counts[len(compared) :]))
+        columns = np.flatnonzero((own.holding > 0) & (own.holding + rest.holding >= MINIMUM_DOCUMENTS_OF_A_WORD))
+        require_words(len(columns))
+        used = np.asarray(own.counts.sum(axis=0) + rest.counts.sum(axis=0), np.float64)
+        contrasts, start = [], 0
+        for each in documents:
+            of_axis, start = counts[start : start + len(each.marked)], start + len(each.marked)
+            uses = used if item.settings.prior == "pooled" else np.asarray(of_axis.sum(axis=0), np.float64)
+            prior = item.settings.prior_counts(uses)
+            lengths = np.asarray(of_axis.sum(axis=1), np.float64)
+            contrasts.append(Contrast(each, of_axis[:, columns], lengths, uses, prior[columns], float(prior.sum())))
+        marked = np.concatenate([each.marked for each in documents])[once]
+        return cls(by_axis, Usage.of(own, marked, [vocabulary[index] for index in columns]), contrasts)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return names_of(self.groups)
+
+    def words(self, tests: Sequence[Association]) -> list[dict[str, Json]]:
+        """Return words that are significant, or whose |z| exceeds `SHOWN_Z`, with the same sign on every axis."""
+        scores, usage = np.stack([test.z for test in tests]), self.usage
+        alike = np.abs(np.sign(scores).sum(axis=0)) == len(tests)
+        significant = alike & np.all([np.abs(test.z) > test.threshold for test in tests], axis=0)
+        shown = alike & (significant | np.all(np.abs(scores) > SHOWN_Z, axis=0))
+        means = scores.sum(axis=0), np.mean([test.ratio for test in tests], axis=0)
+        z, ratio = (usage.signed(each) for each in means)
+        return [
+            {
+                "word": usage.words[index],
+                "z": float(z[index]),
+                "log_odds": float(ratio[index]),
+                "side": SIDES[int(usage.sides[index] < 0)],
+                **dict(zip(SIDES, usage.uses[:, index].tolist(), strict=True)),
+                "documents": int(usage.texts[:, index].sum()),
+                "texts": dict(zip(SIDES, usage.shares[:, index].tolist(), strict=True)),
+                "significant": bool(significant[index]),
+            }
+            for index in documents.order_by_strength(usage.words, np.abs(z))
+            if shown[index]
+        ]
 
 
-def association_details(corpus: GroupCounts, tests: Sequence[Association]) -> dict[str, Json]:
-    return {
-        "threshold": max(test.threshold for test in tests),
-        **detection_details([test.documents_needed for test in tests]),
-        "vocabulary": len(corpus.tested_words),
-        "words": _associated_words(corpus, tests),
-        **documents.language_details(next(iter(corpus.groups.values())).probe),
-    }
+def names_of(groups: Mapping[str, Groups]) -> tuple[str, str]:
+    """Return the names of the marked group and of all unmarked groups."""
+    first, *_ = groups.values()
+    return first.marked_name, ", ".join(each.unmarked_name for each in groups.values())
 
 
-def significant_words(details: Mapping[str, Json]) -> dict[str, float]:
-    return {word["word"]: word["z"] for word in details["words"] if word["significant"]}
+def require_words(number: int) -> None:
+    """Raise `NotMeasurable` if fewer than two words can be tested."""
+    if number < 2:
+        raise NotMeasurable(
+            "too few words to test: fewer than two words occur in at least three answers. Raise `trials`, or ask for "
+            "longer texts"
+        )
 
 
-def _associated_words(corpus: GroupCounts, tests: Sequence[Association]) -> list[dict[str, Json]]:
-    """Return words that are significant, or whose |z| exceeds `SHOWN_Z`, with the same sign on every axis."""
-    scores = np.stack([test.z for test in tests])
-    alike = np.abs(np.sign(scores).sum(axis=0)) == len(tests)
-    significant = alike & np.all([np.abs(test.z) > test.threshold for test in tests], axis=0)
-    shown = alike & (significant | np.all(np.abs(scores) > SHOWN_Z, axis=0))
-    usage = corpus.usage
-    z, ratio = (usage.signed(each) for each in (scores.sum(axis=0), np.mean([test.ratio for test in tests], axis=0)))
-    return [
-        {
-            "word": corpus.tested_words[index],
-            "z": float(z[index]),
-            "log_odds": float(ratio[index]),
-            "side": SIDES[int(usage.sides[index] < 0)],
-            **dict(zip(SIDES, usage.uses[:, index].tolist(), strict=True)),
-            "documents": int(usage.texts[:, index].sum()),
-            "texts": dict(zip(SIDES, usage.shares[:, index].tolist(), strict=True)),
-            "significant": bool(significant[index]),
-        }
-        for index in documents.order_by_strength(corpus.tested_words, np.abs(z))
-        if shown[index]
-    ]
-
-
-def z_of_words(corpus: GroupCounts, settings: MarkedWordsSettings) -> Floats:
-    """Return each tested word's z-score, summed over the axes."""
-    scores = [
-        z_scores(*Contrast.of(corpus, number, settings).log_odds_arguments(documents.marked[None]))[0]
-        for number, documents in enumerate(corpus.documents)
-    ]
-    return np.asarray(np.sum(scores, axis=0))
-
-
-def prior_counts(used: Floats, settings: MarkedWordsSettings) -> Floats:
-    match settings.prior:
-        case "pooled" | "pair":
-            return used
-        case "mass":
-            return used * float(settings.prior_mass / used.sum())
-        case "uniform":
-            return np.full_like(used, settings.prior_mass / len(used))
+def detection_details(documents_needed: Sequence[NeededDocuments]) -> dict[str, Json]:
+    """Return the share and the number of a group's texts that must contain a new word to detect it."""
+    needed = largest_needed(documents_needed)
+    return {"smallest_share": smallest_share(needed), "documents_needed": list(needed)}
 
 
 # Words that became more typical of one group's texts since the baseline.
@@ -274,11 +337,11 @@ class Growth:
                 both groups in both runs.
         """
         documents.require_common_strata(current, baseline)
-        both = documents.join_runs(Documents.of(current), Documents.of(baseline))
-        vocabulary, present = _documents_with_words(both)
-        documents.require_words(len(vocabulary))
+        both = Documents.joined(Documents.of(current), Documents.of(baseline))
+        vocabulary, counts = both.words.frequent()
+        require_words(len(vocabulary))
         try:
-            shares = ShareGrowth.of(present, both.marked, both.strata, both.current)
+            shares = ShareGrowth.of(counts.astype(np.bool_).astype(np.float64), both.marked, both.strata, both.current)
         except ValueError as error:
             raise NotMeasurable(f"the baseline cannot be compared: {error}. Rebaseline") from error
         labels, exact = resampling.relabellings(both.current, both.cells, PERMUTATIONS, random)
@@ -300,27 +363,10 @@ class Growth:
             (self.vocabulary[index], SIDES[side]): {
                 "growth": float(growth[side, index]),
                 "statistic": float(self.statistics[side, index]),
-                "marked": [float(share) for share in shares[0, ::-1, index]],
-                "unmarked": [float(share) for share in shares[1, ::-1, index]],
+                **{name: shares[group, ::-1, index].tolist() for group, name in enumerate(SIDES)},
             }
             for side, index in np.argwhere(beyond)
         }
-
-
-def _documents_with_words(both: Documents) -> tuple[list[str], csr_array]:
-    """Return the words that enough documents contain, and the (documents, words) matrix with 1 if one does."""
-    vocabulary, present = both.words.counts(MINIMUM_DOCUMENTS_OF_A_WORD)
-    present.data[:] = 1
-    return vocabulary, present
-
-
-def growth_tests(
-    current: Mapping[str, Groups], baseline: Mapping[str, Groups], alpha: float, seed: str
-) -> list[Growth]:
-    return [
-        Growth.of(groups, baseline[axis], alpha, resampling.generator(f"{seed}/{axis}"))
-        for axis, groups in current.items()
-    ]
 
 
 def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
@@ -363,99 +409,168 @@ def growth_details(tests: Sequence[Growth], names: tuple[str, str], min_share: f
     }
 
 
-def detection_details(documents_needed: Sequence[NeededDocuments]) -> dict[str, Json]:
-    """Return the share and the number of a group's texts that must contain a new word to detect it."""
-    needed = largest_needed(documents_needed)
-    return {"smallest_share": smallest_share(needed), "documents_needed": list(needed)}
+# The audit.
+
+NAMED_WORDS = 3
+"""Largest number of words that a phrase names."""
 
 
-# Word counts of the texts that `marked_words` compares, and of the texts from which its prior is computed.
+class MarkedWords(TextAudit[MarkedWordsSettings]):
+    """Audit of words that the marked group's texts use significantly more or less, family-wise over all words."""
 
+    info = AuditInfo(
+        name="marked_words",
+        title="Words that mark a group",
+        question="Which words does one group get more often than the other?",
+        formula="δ = ln[(y₁ + α) / (n₁ + α₀ − y₁ − α)] − ln[(y₂ + α) / (n₂ + α₀ − y₂ − α)];  "
+        "z = δ / √(1/(y₁ + α) + 1/(y₂ + α));  y = occurrences of the word in a group’s texts, n = number of words of "
+        "these texts, α = prior count of the word, α₀ = sum of the prior counts",
+        meaning="Number of words whose |z| exceeds the critical value: the (1 − alpha) quantile of the largest |z| "
+        "with permuted labels. Tolerance: number of words that may grow. A word grows if the groups' shares of texts "
+        "with the word differ more than in the baseline.",
+        source="Monroe, Colaresi and Quinn 2008, “Fightin’ Words”; Cheng, Durmus and Jurafsky 2023, “Marked Personas”; "
+        "Westfall and Young 1993 on testing many words at once",
+        better=Direction.LOWER,
+        unit="significant words",
+        tolerance=0,
+        tolerance_of_value=False,
+        best_is_decidable=True,
+        value_range=(0, math.inf),
+        charts={"words": "marked_words", "grown": "grown_words"},
+        effect=LARGEST_H_OF_WORDS,
+    )
+    version = 8
+    settings_model = MarkedWordsSettings
+    grows_with_size = True
+    most_documents = documents.MOST_DOCUMENTS
+    rule = GrownWords()
 
-@dataclass(frozen=True)
-class GroupCounts:
-    """Word counts of the compared documents and, if the prior pools all groups, of the probe's other groups.
+    def uses(self, item: TextItem[MarkedWordsSettings], labels: Mapping[str, str]) -> bool:
+        """Return whether the labels belong to a compared group or, with a pooled prior, to any group."""
+        return item.settings.prior == "pooled" or is_compared(item, labels)
 
-    The compared documents are the answers of the marked and the unmarked groups. A tested word occurs in at least three
-    documents, of which at least one is compared.
+    def counted_answers(self, item: TextItem[MarkedWordsSettings], answers: Answers) -> Answers:
+        return [answer for answer in answers if is_compared(item, answer.labels)]
 
-    Attributes:
-        groups: answers of the marked group and of the axis' unmarked group, by axis.
-        usage: uses of the tested words in the compared documents; a document that is compared on several axes counts
-            once.
-        documents: for each axis, the documents of the marked group and of the axis' unmarked group.
-        counts: for each axis, the (documents, words) counts of all words in `documents`.
-        pooled: (words,) counts in all documents, including the probe's other groups.
-        columns: (tested words,) index of each tested word among the columns of `counts`.
-        tested_words: the words that are tested.
-    """
-
-    groups: Mapping[str, Groups]
-    usage: Usage
-    documents: list[Documents]
-    counts: list[csr_array]
-    pooled: Floats
-    columns: Ints
-    tested_words: list[str]
-
-    @classmethod
-    def of(cls, item: TextItem[Any], answers: Answers) -> GroupCounts:
-        """Count the words of the compared groups' answers and, for the prior, of the other groups' answers.
-
-        Raises:
-            NotMeasurable: a group has too few usable answers, or fewer than two words can be tested.
-        """
-        by_axis = groups_by_axis(item, answers)
-        groups = list(by_axis.values())
-        pooled = [answer for answer in answers if not is_compared(item, answer.labels)]
-        documents = [Documents.of(each) for each in groups]
-        compared = [id(each.answers[index]) for each in groups for index in sampled(each)]
-        anonymize = anonymizer(item.probe)
-        if any(each.repetition for each in groups):
-            pooled = list({(repr(sorted(answer.labels.items())), answer.text): answer for answer in pooled}.values())
-        others = (anonymize.words(text_of(answer)) for answer in pooled if answer.usable)
-        words = Tokens.joined([*(each.words for each in documents), Tokens.of(others)])
-        vocabulary, counts = words.counts()
-        # An answer that is compared on several axes counts once.
-        once = np.unique(compared, return_index=True)[1]
-        own, rest = counts[once], counts[len(compared) :]
-        holding = documents_by_word(own)
-        columns = np.flatnonzero((holding > 0) & (holding + documents_by_word(rest) >= MINIMUM_DOCUMENTS_OF_A_WORD))
-        require_words(len(columns))
-        marked = np.concatenate([each.marked for each in documents])[once]
-        tested_words = [vocabulary[index] for index in columns]
-        ends = np.cumsum([len(each.words) for each in documents])
-        return cls(
-            groups=by_axis,
-            usage=Usage.of(words.only(once), marked, tested_words),
-            documents=documents,
-            counts=[counts[end - len(each.words) : end] for each, end in zip(documents, ends, strict=True)],
-            pooled=np.asarray(own.sum(axis=0) + rest.sum(axis=0), dtype=np.float64),
-            columns=columns,
-            tested_words=tested_words,
+    def measure(self, item: TextItem[MarkedWordsSettings], answers: Answers) -> Measurement:
+        """Return the number of words whose |z| exceeds the critical value."""
+        corpus = Corpus.of(item, answers)
+        tests = [
+            contrast.test(item.settings, item.alpha, resampling.generator(f"{item.seed}/measure/{axis}"))
+            for contrast, axis in zip(corpus.contrasts, corpus.groups, strict=True)
+        ]
+        details = {
+            "threshold": max(test.threshold for test in tests),
+            **detection_details([test.documents_needed for test in tests]),
+            "vocabulary": len(corpus.usage.words),
+            "words": corpus.words(tests),
+            **documents.language_details(item.probe),
+        }
+        groups, shares = corpus.groups.values(), [word["texts"] for word in details["words"] if word["significant"]]
+        return Measurement(
+            value=float(len(shares)),
+            interval=None,
+            standard_error=None,
+            p_value=max(test.p_value for test in tests),
+            n={name: count for each in groups for name, count in each.usable.items()},
+            missing={name: count for each in groups for name, count in each.missing.items()},
+            details=details,
+            evidence=Evidence(
+                smallest_share=details["smallest_share"],
+                needed_documents=tuple(details["documents_needed"]),
+                effect_basis=tuple(cohens_h_of_shares(each["marked"], each["unmarked"]) for each in shares),
+            ),
         )
 
+    def compare(self, item: TextItem[MarkedWordsSettings], current: Answers, baseline: Answers) -> Comparison:
+        """Return the number of words that became more typical of a group, significantly and by at least `min_share`."""
+        groups, before = groups_by_axis(item, current), groups_by_axis(item, baseline)
+        tests = [
+            Growth.of(now, before[axis], item.alpha, resampling.generator(f"{item.seed}/compare/{axis}"))
+            for axis, now in groups.items()
+        ]
+        details = growth_details(tests, names_of(groups), item.settings.min_share)
+        evidence = Evidence(
+            smallest_share=details["smallest_share"], needed_documents=tuple(details["documents_to_stand_out"])
+        )
+        p_value = max(test.p_value for test in tests)
+        return Comparison(float(len(details["grown"])), p_value=p_value, details=details, evidence=evidence)
 
-# Settings of the audit `marked_words`.
+    def unread_worsening(
+        self,
+        item: TextItem[MarkedWordsSettings],
+        measurement: Measurement,
+        shares: Mapping[str, float],
+        scale: float,
+        *,
+        other_side: bool = False,
+    ) -> float:
+        """Return 1 word if the unread texts alone can hold a new word in `min_share` of a group's texts, else 0."""
+        return float(max(shares.values()) >= item.settings.min_share)
+
+    def concerns(
+        self, item: TextItem[MarkedWordsSettings], answers: Answers, measurement: Measurement
+    ) -> list[Concern]:
+        groups = groups_by_axis(item, answers).values()
+        return [*dict.fromkeys(each for own in groups for each in concerns_of_texts(own, self.most_documents))]
+
+    def word_rows(self, item: TextItem[MarkedWordsSettings], answers: Answers, details: Mapping[str, Json]) -> WordRows:
+        corpus = Corpus.of(item, answers)
+        z, significant = sum(each.z for each in corpus.contrasts), set(map(str.casefold, significant_words(details)))
+        rows = corpus.usage.rows("z", np.asarray(z), corpus.names, significant)
+        written: WordRows = documents.as_written(rows, item.probe, self.counted_answers(item, answers))
+        return written
+
+    def explanation(self, item: TextItem[MarkedWordsSettings], measurement: Measurement) -> Explanation:
+        words = significant_words(measurement.details)
+        phrase = f"{measurement.value:.0f} {_word_or_words(measurement.value)} significant in this run alone"
+        return Explanation.of(phrase, _content_first(words, item), words)
+
+    def explanation_of_change(self, item: TextItem[MarkedWordsSettings], comparison: Comparison) -> Explanation:
+        """Name the words that grew, with the share of texts that contain them, by group.
+
+        If the answers of the baseline are missing, the phrase only says how the number of significant words changed.
+        """
+        details = comparison.details
+        if "grown" not in details:
+            change = f"the number of significant words changed by {comparison.value:+.0f}"
+            return Explanation(change=f"{change} (without the baseline's answers, these words cannot be named)")
+        words = _content_first((str(word["word"]) for word in details["grown"]), item)
+        return replace(Explanation.of(names=words), change=_describe_growth(details))
+
+    def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
+        """Return each word's z-score (log-odds ratio divided by its standard deviation)."""
+        return {word["word"]: word["z"] for word in measurement.details["words"]}
 
 
-class MarkedWordsSettings(AuditSettings):
-    """Settings of `marked_words`: the prior of the log-odds, and the smallest growth since the baseline that counts."""
+def significant_words(details: Mapping[str, Json]) -> dict[str, float]:
+    return {word["word"]: word["z"] for word in details["words"] if word["significant"]}
 
-    prior: Literal["pooled", "pair", "mass", "uniform"] = Field(
-        default="pooled",
-        description="Dirichlet prior. pooled: word counts of all groups of the probe. pair: counts of the compared "
-        "groups. mass: counts of the compared groups, scaled to `prior_mass`. uniform: equal counts.",
-    )
-    prior_mass: float = Field(
-        default=500.0,
-        gt=0,
-        description="Sum of the prior's counts for `mass` and `uniform`; larger values move log-odds closer to 0.",
-    )
-    min_share: float = Field(
-        default=0.1,
-        ge=0,
-        le=1,
-        description="A word counts as grown if the gap between the groups' shares of texts with the word grew by at "
-        "least this much since the baseline.",
-    )
+
+def _content_first(words: Iterable[str], item: TextItem[MarkedWordsSettings]) -> list[str]:
+    language = documents.language_of(documents.language_details(item.probe))
+    return sorted(words, key=language.is_function_word)
+
+
+def _describe_growth(details: Mapping[str, Json]) -> str:
+    groups = details["groups"]
+    names = {"marked": groups["marked"], "unmarked": f"the unmarked group ({groups['unmarked']})"}
+    grown = {side: [word for word in details["grown"] if word["side"] == side] for side in SIDES}
+    smallest = f"{100 * details['min_share']:.3g} percentage points"
+    phrases = [
+        f"{len(own)} {_word_or_words(len(own))} grew for {names[side]}: {_words_with_shares(own)}"
+        for side, own in grown.items()
+        if own
+    ] or [f"no word grew by {smallest} or more"]
+    if less := details["grown_by_less"]:
+        phrases.append(f"words that grew significantly, but by less than {smallest}: {_words_with_shares(less)}")
+    return "; ".join(phrases)
+
+
+def _word_or_words(number: float) -> str:
+    return "word" if number == 1 else "words"
+
+
+def _words_with_shares(words: Sequence[Mapping[str, Any]]) -> str:
+    """List words with the shares of texts that contain them, by group (named for the first word only) and run."""
+    return joined([word.text for word in info.grown_words(words, {})], NAMED_WORDS)

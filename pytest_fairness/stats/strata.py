@@ -84,22 +84,41 @@ class TwoRuns:
         _, strata = numbered([run.stratum_names[number] for run in (current, baseline) for number in run.strata])
         return cls(current, baseline, strata)
 
-    @property
+    @cached_property
     def is_current(self) -> Bools:
         return np.repeat([True, False], [len(self.current.values), len(self.baseline.values)])
 
-    @property
-    def marked(self) -> Bools:
-        return np.concatenate([self.current.marked, self.baseline.marked])
+    @cached_property
+    def sizes(self) -> Ints:
+        """Return the number of documents of each run (current, baseline) and cell; shape (2, cells)."""
+        number = 2 * (int(self.strata.max()) + 1)
+        return np.stack([np.bincount(self.cells[run], minlength=number) for run in (self.is_current, ~self.is_current)])
+
+    @cached_property
+    def cells(self) -> Ints:
+        """Return the number of each document's cell: 2 s for the unmarked group in stratum s, 2 s + 1 for the marked."""
+        return self.strata * 2 + np.concatenate([self.current.marked, self.baseline.marked])
+
+    @cached_property
+    def weights(self) -> Floats:
+        """Return the precision of the change of each stratum's difference; 0 if a run lacks a group in the stratum."""
+        return precision(*self.sizes[:, 1::2], *self.sizes[:, ::2])
+
+    def terms(self, sizes: Ints) -> Floats:
+        """Return what each document adds to a gap whose means are over this number of documents of each cell."""
+        share = self.weights / self.weights.sum()
+        values = np.concatenate([self.current.values, self.baseline.values])
+        sign = np.where(self.cells % 2, 1.0, -1.0)
+        return np.asarray(sign * share[self.strata] / np.maximum(sizes, 1)[self.cells] * values)
 
     def gaps(self) -> tuple[float, float]:
         """Return the gap of the current run and the gap of the baseline, each from all documents of the run."""
-        first, second = (float(self._sums(run[None])[0]) for run in (self.is_current, ~self.is_current))
+        first, second = (float(self.terms(sizes)[run].sum()) for sizes, run in zip(self.sizes, self._runs, strict=True))
         return first, second
 
     def joint_gap(self) -> float:
         """Return the gap of all documents of both runs together, which does not depend on the run labels."""
-        return float(self._sums(np.ones((1, len(self.strata)), dtype=np.bool_))[0])
+        return float(self.terms(self.sizes.sum(axis=0)).sum())
 
     def gaps_after_swaps(self, count: int, random: np.random.Generator) -> tuple[Floats, Floats]:
         """Return the gaps of both runs, each (count,), after random exchange of documents between the runs.
@@ -107,44 +126,23 @@ class TwoRuns:
         The draws are the null distribution: they show which gaps occur if the runs do not differ. Documents are
         exchanged within cells; see `RunCells.swaps`.
         """
-        cells = RunCells.of(self.is_current, self.strata * 2 + self.marked, equal_size=False)
-        rows = max(1, CHUNK // len(self.strata))
-        parts = [
-            [self._sums(run) for run in cells.swaps(min(rows, count - start), random)]
-            for start in range(0, count, rows)
-        ]
-        first, second = zip(*parts, strict=True)
-        return np.concatenate(first), np.concatenate(second)
+        cells = RunCells.of(self.is_current, self.cells, equal_size=False)
+        # A sum over a run's documents of a cell has the weight min(sizes of both runs) / size of the run.
+        first, second = cells.sums_after_swaps(self.terms(self.sizes.min(axis=0))[:, None], count, random)
+        return first[:, 0], second[:, 0]
 
     def error(self) -> tuple[float, float]:
         """Return the standard error of the change of the gap, and its degrees of freedom."""
-        runs = ((self.current, self.is_current), (self.baseline, ~self.is_current))
+        runs = zip((self.current, self.baseline), self._runs, strict=True)
         errors = [replace(run, strata=self.strata[own]).error(self.weights) for run, own in runs]
         square = sum(error**2 for error, _ in errors)
         if square == 0:
             return 0.0, min(degrees for _, degrees in errors)
         return math.sqrt(square), 1 / sum((error**2 / square) ** 2 / degrees for error, degrees in errors)
 
-    def _sums(self, selections: Bools) -> Floats:
-        """Return the gap of one run for each mask; all draws have equally many documents of each cell."""
-        number = int(self.strata.max()) + 1
-        sizes = cell_sizes(self.marked[selections[0]], self.strata[selections[0]], number)
-        own = np.where(self.marked, *(size[self.strata] for size in sizes))
-        share = self.weights / self.weights.sum()
-        values = np.concatenate([self.current.values, self.baseline.values])
-        terms = np.where(self.marked, 1.0, -1.0) * share[self.strata] / np.maximum(own, 1) * values
-        # The product converts its masks to numbers of 64 bits.
-        rows = max(1, CHUNK // len(self.strata))
-        parts = [selections[start : start + rows] for start in range(0, len(selections), rows)]
-        return np.concatenate([part @ terms for part in parts])
-
-    @cached_property
-    def weights(self) -> Floats:
-        """Return the precision of the change of each stratum's difference; 0 if a run lacks a group in the stratum."""
-        number = int(self.strata.max()) + 1
-        runs = (self.is_current, ~self.is_current)
-        sizes = [cell_sizes(self.marked[run], self.strata[run], number) for run in runs]
-        return precision(*sizes[0], *sizes[1])
+    @property
+    def _runs(self) -> tuple[Bools, Bools]:
+        return self.is_current, ~self.is_current
 
 
 # Weighted mean difference between two groups of units in strata: weights, standard error, resampling.
@@ -189,22 +187,21 @@ def difference_error(values: Floats, marked: Bools, strata: Ints, weights: Float
     from the variation of the strata's differences, as for paired data. The standard error is 0 if no variation is
     observed.
     """
-    first, second = cell_sizes(marked, strata, len(weights))
     share = weights / weights.sum()
-    used = weights > 0
-    single = used & (np.minimum(first, second) == 1)
-    parts: list[tuple[float, int]] = []
-    for side, sizes in ((marked, first), (~marked, second)):
-        means = np.bincount(strata[side], values[side], len(weights)) / np.maximum(sizes, 1)
-        squares = np.bincount(strata[side], (values[side] - means[strata[side]]) ** 2, len(weights))
-        for stratum in np.flatnonzero(used & ~single):
-            n = int(sizes[stratum])
-            parts.append((float(share[stratum] ** 2 * squares[stratum] / (n - 1) / n), n - 1))
+    sizes = np.stack(cell_sizes(marked, strata, len(weights)), axis=1)
+    single = (weights > 0) & (sizes.min(axis=1) == 1)
+    several = (weights > 0) & ~single
+    cells = 2 * strata + ~marked
+    means = np.bincount(cells, values, sizes.size) / np.maximum(sizes.ravel(), 1)
+    squares = np.bincount(cells, (values - means[cells]) ** 2, sizes.size).reshape(sizes.shape)[several]
+    free = sizes[several] - 1
+    variances = (share[several, None] ** 2 * squares / free / sizes[several]).ravel().tolist()
+    parts = [*zip(variances, free.ravel().tolist(), strict=True)]
     if single.any():
         parts.append(_single_unit_variance(values, marked, strata, share, single))
     total = sum(part for part, _ in parts)
     if total <= 0:
-        return 0.0, float(max(1, len(values) - 2 * int(used.sum())))
+        return 0.0, float(max(1, len(values) - 2 * int((weights > 0).sum())))
     return math.sqrt(total), 1 / sum((part / total) ** 2 / degrees for part, degrees in parts)
 
 

@@ -1,51 +1,89 @@
 """Distances of two samples for many labellings at once: maximum mean discrepancy, and a least-squares classifier.
 
-`features` are (units, dimensions) vectors, and `strata` and `cells` (units,) numbers. `first` and `second`, or `marked`
-and `used`, say which units a labelling puts into which sample: (units,) or (labellings, units). A unit may be in
-neither sample. All labellings have the same number of units of each sample in each stratum.
+`kernel` are the (units, units) similarities of units, and `strata` and `cells` (units,) numbers. `first` and `second`,
+or `marked` and `used`, say which units a labelling puts into which sample: (units,) or (labellings, units). A unit may
+be in neither sample. All labellings have the same number of units of each sample in each stratum.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_fairness.stats import resampling
 from pytest_fairness.stats.resampling import Bools, Floats, Ints
+from pytest_fairness.stats.strata import precision
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+
+CHUNK = 2**20
+"""Largest number of values in memory at the same time while labellings are computed."""
 
 
 # Unbiased squared maximum mean discrepancy (MMD) of two samples within strata, for many labellings at once.
 #
 # See Gretton, Borgwardt, Rasch, Schölkopf and Smola 2012, "A Kernel Two-Sample Test", equation 3. A labelling
-# assigns units to the two samples. Units are given as feature vectors whose inner products are the kernel; the mean
-# embedding of a sample is then the plain mean of its vectors. `features_of` computes such vectors from a kernel
-# matrix.
-
-Features = NDArray[np.float32] | Floats
-
-MMD_CHUNK = 2**22
-"""Largest number of values in memory at the same time while labellings are computed."""
-LARGEST_MOVED = 2**13
-"""Largest number of units whose vectors are copied for a standard error; of more, the second-order part is small."""
-JITTER = 1e-9
-"""Small number added to the kernel's diagonal so that it can be factorised; estimates do not use the diagonal."""
+# assigns units to the two samples. The kernel holds the inner products of the units' vectors; the mean embedding of
+# a sample is the mean of its vectors, and every estimate is a quadratic form of the kernel.
 
 
-def features_of(kernel: Floats) -> Floats:
-    """Return (n, n) feature vectors, one in each row, whose inner products are the (n, n) kernel matrix."""
-    return np.linalg.cholesky(kernel + JITTER * np.eye(len(kernel))).astype(np.float64, copy=False)
+@dataclass(frozen=True)
+class Design:
+    """The strata with units of both samples, and their weights in the estimate; see `mmd_estimates`.
+
+    Attributes:
+        units: indices of each stratum's units; also of units in neither sample, as another labelling may use them.
+        sizes: (strata, 2) numbers of units of the first and of the second sample.
+        weights: (strata,) weights w(s) of the strata; they add up to 1.
+        shares: (strata,) weights in the mean W of the discrepancies within strata; 0 for a stratum without estimate,
+            in which a sample has only one unit.
+        within: weight c of the mean W.
+    """
+
+    units: tuple[Ints, ...]
+    sizes: Ints
+    weights: Floats
+    shares: Floats
+    within: float
+
+    @classmethod
+    def of(cls, strata: Ints, first: Bools, second: Bools) -> Design:
+        names, numbers = np.unique(strata, return_inverse=True)
+        sizes = np.stack([np.bincount(numbers[side], minlength=len(names)) for side in (first, second)], axis=1)
+        used = np.flatnonzero(sizes.min(axis=1))
+        sizes = sizes[used]
+        weights = precision(*sizes.T)
+        weights = weights / weights.sum()
+        shares = np.where(sizes.min(axis=1) > 1, weights, 0.0)
+        effective_number = 1 / float((weights**2).sum())
+        share = 1 / (2 * math.sqrt(effective_number))
+        within = share + (1 - share) / effective_number if shares.any() else 0.0
+        return cls(
+            units=tuple(np.flatnonzero(numbers == stratum) for stratum in used),
+            sizes=sizes,
+            weights=weights,
+            shares=shares / (shares.sum() or 1.0),
+            within=1.0 if len(used) == 1 else within,
+        )
+
+    @property
+    def between(self) -> float:
+        """Return the weight of each product w(s) ⟨δ(s), δ(t)⟩ w(t) of different strata in the estimate."""
+        return (1 - self.within) / (1 - float((self.weights**2).sum())) if self.within < 1 else 0.0
+
+    def contrasts(self, first: Bools, second: Bools) -> Floats:
+        """Return the coefficients of the units in the difference of the mean embeddings; shape (strata, units)."""
+        contrasts = np.zeros((len(self.units), len(first)))
+        for row, units, (size, other) in zip(contrasts, self.units, self.sizes, strict=True):
+            row[units] = first[units] / size - second[units] / other
+        return contrasts
 
 
-def mmd_estimates(features: Features, strata: Ints, first: Bools, second: Bools) -> Floats:
+def mmd_estimates(kernel: Floats, strata: Ints, first: Bools, second: Bools) -> Floats:
     """Return the estimated squared discrepancy between the two samples, for each labelling.
 
     The result is c W + (1 − c) B, a combination of two unbiased estimates. Let δ(s) be the difference of the two mean
@@ -65,23 +103,33 @@ def mmd_estimates(features: Features, strata: Ints, first: Bools, second: Bools)
     the samples are more similar than random samples are on average.
     """
     design = Design.of(strata, first[0], second[0])
-    rows = max(1, MMD_CHUNK // features.shape[1])
-    parts = [slice(start, start + rows) for start in range(0, len(first), rows)]
-    return np.concatenate([_combined_estimates(features, design, first[part], second[part]) for part in parts])
+    rows, estimates = max(1, CHUNK // len(kernel)), []
+    for start in range(0, len(first), rows):
+        sides = first[start : start + rows], second[start : start + rows]
+        lengths, unbiased = _squared_differences(kernel, design, *sides)
+        estimate = design.within * (unbiased @ design.shares)
+        if design.between:
+            together = np.zeros(sides[0].shape)
+            for units, weight, (size, other) in zip(design.units, design.weights, design.sizes, strict=True):
+                together[:, units] = weight * (sides[0][:, units] / size - sides[1][:, units] / other)
+            estimate += design.between * (_inner(_products(together, kernel), together) - lengths @ design.weights**2)
+        estimates.append(estimate)
+    return np.concatenate(estimates)
 
 
-def mmd_within_strata(features: Features, strata: Ints, first: Bools, second: Bools) -> dict[int, float]:
+def mmd_within_strata(kernel: Floats, strata: Ints, first: Bools, second: Bools) -> dict[int, float]:
     """Return the estimate of each stratum, by stratum number, for strata with at least two units of each sample."""
     design = Design.of(strata, first, second)
+    _, (estimates,) = _squared_differences(kernel, design, first[None], second[None])
     return {
-        int(strata[stratum.units[0]]): float(_difference(features, stratum, first[None], second[None])[1][0])
-        for stratum in design.strata
-        if stratum.has_estimate
+        int(strata[units[0]]): float(estimate)
+        for units, estimate, share in zip(design.units, estimates, design.shares, strict=True)
+        if share
     }
 
 
 def mmd_standard_error(
-    features: Features, strata: Ints, first: Bools, second: Bools, count: int, random: np.random.Generator
+    kernel: Floats, strata: Ints, first: Bools, second: Bools, count: int, random: np.random.Generator
 ) -> float:
     """Return the standard error of the estimate of one labelling; it is valid whether the samples differ or not.
 
@@ -94,194 +142,111 @@ def mmd_standard_error(
     standard error is at least that of the second-order part. Every unit is in one of the samples.
     """
     design = Design.of(strata, first, second)
-    differences = np.array([_difference(features, each, first[None], second[None])[0][0] for each in design.strata])
-    variance = 0.0
-    for side in (first, second):
+    differences = design.contrasts(first, second)
+    weighted = design.weights[:, None] * differences
+    # The gradient of the estimate in each stratum's difference of mean embeddings, as coefficients of the units.
+    gradients = 2 * design.within * design.shares[:, None] * differences
+    gradients += 2 * design.between * design.weights[:, None] * (weighted.sum(axis=0) - weighted)
+    projected, variance = kernel @ gradients.T, 0.0
+    for side, sign in ((first, -1), (second, 1)):
         alone = []
-        for stratum, gradient, share in zip(
-            design.strata, design.gradients(differences), design.strata_weights(), strict=True
-        ):
-            own = features[stratum.units[side[stratum.units]]]
-            projected = own @ gradient
+        for number, units in enumerate(design.units):
+            own = units[side[units]]
             if len(own) < 2:
-                alone.append(float(projected[0]))
+                alone.append(float(projected[own[0], number]))
                 continue
             # A unit x is compared with the mean of the other units of its sample. With vectors of length 1, ⟨x, mean of
             # the others⟩ − ⟨x, mean of all⟩ is −‖x − mean of all‖² / (2 (n − 1)) and a constant.
-            lengths = _squared_lengths(own) - 2 * own @ own.mean(axis=0)
-            apart = design.within_weight * share * lengths / (len(own) - 1)
-            variance += float(np.var(projected + (apart if side is second else -apart), ddof=1)) / len(own)
+            products = kernel[np.ix_(own, own)]
+            lengths = products.diagonal() - 2 * products.mean(axis=1)
+            apart = design.within * design.shares[number] * lengths / (len(own) - 1)
+            variance += float(np.var(projected[own, number] + sign * apart, ddof=1)) / len(own)
         # A single unit has no variance within its stratum. The variance between such strata is used instead; it is not
         # smaller.
         variance += len(alone) * float(np.var(alone, ddof=1)) if len(alone) > 1 else 0.0
     labels, _ = resampling.relabellings(first, strata, count, random)
-    alike = without_difference(features, strata, first, second) if len(features) <= LARGEST_MOVED else features
+    alike = without_difference(kernel, strata, first, second)
     null_variance = float(mmd_estimates(alike, strata, labels, ~labels).var())
     return math.sqrt(max(variance - null_variance, null_variance))
 
 
-def without_difference(features: Features, strata: Ints, first: Bools, second: Bools) -> Features:
-    """Return the features after the samples' means have been moved together, as if only chance made them differ.
+def without_difference(kernel: Floats, strata: Ints, first: Bools, second: Bools) -> Floats:
+    """Return the kernel after the samples' means have been moved together, as if only chance made them differ.
 
     The unbiased squared discrepancy of the result is about 0 in each stratum. A stratum with a single unit of a sample,
     which has no estimate of its own, is moved by the mean difference of all strata.
     """
     design = Design.of(strata, first, second)
-    differences = [_difference(features, each, first[None], second[None]) for each in design.strata]
-    together = sum(
-        each.weight * difference[0] for each, (difference, _) in zip(design.strata, differences, strict=True)
-    )
-    squared = float(mmd_estimates(features, strata, first[None], second[None])[0])
-    moved = features.copy()
-    for stratum, (difference, unbiased) in zip(design.strata, differences, strict=True):
-        apart, excess = (difference[0], float(unbiased[0])) if stratum.has_estimate else (together, squared)
-        length = float(apart @ apart)
-        if length <= 0 or excess <= 0:
-            continue
-        apart = apart * (1 - math.sqrt(max(0.0, 1 - excess / length)))
-        size = stratum.first + stratum.second
-        for side, part in ((first, -stratum.second / size), (second, stratum.first / size)):
-            moved[stratum.units[side[stratum.units]]] += apart * part
-    return moved
+    contrasts = design.contrasts(first, second)
+    together = design.weights @ contrasts
+    lengths, excess = (each[0] for each in _squared_differences(kernel, design, first[None], second[None]))
+    estimated = design.shares > 0
+    lengths = np.where(estimated, lengths, together @ kernel @ together)
+    excess = np.where(estimated, excess, mmd_estimates(kernel, strata, first[None], second[None])[0])
+    remaining = 1 - np.divide(excess, lengths, out=np.zeros_like(excess), where=(lengths > 0) & (excess > 0))
+    moved = (1 - np.sqrt(np.maximum(0, remaining)))[:, None] * np.where(estimated[:, None], contrasts, together)
+    # A unit of stratum s moves by its number in column s of `steps` times the difference `moved[s]`.
+    steps = np.zeros((len(strata), len(design.units)))
+    for number, (units, (size, other)) in enumerate(zip(design.units, design.sizes, strict=True)):
+        steps[units, number] = np.where(first[units], -other, size) / (size + other)
+    products = kernel @ moved.T
+    crossed = steps @ products.T
+    return np.asarray(kernel + crossed + crossed.T + steps @ (moved @ products) @ steps.T)
 
 
-def vector_variance(features: Features, cells: Ints) -> float:
+def vector_variance(kernel: Floats, cells: Ints) -> float:
     """Return the unbiased variance of vectors around the mean of their cell, summed over dimensions; else 0."""
     squares, degrees = 0.0, 0
     for cell in np.unique(cells):
-        inside = cells == cell
-        own = np.asarray(features[inside], dtype=np.float64)
-        squares += float(((own - own.mean(axis=0)) ** 2).sum())
+        inside = np.flatnonzero(cells == cell)
+        own = kernel[np.ix_(inside, inside)]
+        squares += float(own.trace() - own.mean() * len(own))
         degrees += len(own) - 1
     return squares / degrees if degrees else 0.0
 
 
-def mmd_contributions(values: Features | csr_array, strata: Ints, first: Bools, second: Bools) -> Floats:
+def mmd_contributions(values: csr_array, strata: Ints, first: Bools, second: Bools) -> Floats:
     """Return the contribution of each dimension to the difference between the samples, at least 0; shape (dimensions,).
 
     A contribution is √(c Σ w(s) δ(s)² + (1 − c) (Σ w(s) δ(s))²), where δ(s) is the difference of the dimension's means
     in stratum s; c and w(s) are those of `mmd_estimates`. With one stratum it is the absolute difference of means.
     """
+    from scipy.sparse import csr_array
+
     design = Design.of(strata, first, second)
-    together, apart = np.zeros(values.shape[1]), np.zeros(values.shape[1])
-    for stratum in design.strata:
-        units = stratum.units
-        means = [np.asarray(values[units[side[units]]].mean(axis=0)).ravel() for side in (first, second)]
-        together += stratum.weight * (means[0] - means[1])
-        apart += stratum.weight * (means[0] - means[1]) ** 2
-    return np.asarray(np.sqrt(design.within_weight * apart + (1 - design.within_weight) * together**2))
+    differences = csr_array(design.contrasts(first, second)) @ values
+    together, apart = design.weights @ differences, design.weights @ (differences * differences)
+    return np.asarray(np.sqrt(design.within * apart + (1 - design.within) * together**2))
 
 
-@dataclass(frozen=True)
-class Stratum:
-    """A stratum with units of both samples: the indices of its units, and its weight; all weights add up to 1."""
-
-    units: Ints
-    first: int
-    second: int
-    weight: float
-
-    @property
-    def has_estimate(self) -> bool:
-        return min(self.first, self.second) > 1
-
-
-@dataclass(frozen=True)
-class Design:
-    """The strata with units of both samples, and the weight of discrepancies within them: c in `mmd_estimates`."""
-
-    strata: tuple[Stratum, ...]
-    within_weight: float
-
-    @classmethod
-    def of(cls, strata: Ints, first: Bools, second: Bools) -> Design:
-        members = [np.flatnonzero((strata == stratum) & (first | second)) for stratum in np.unique(strata)]
-        sizes = [(int(first[units].sum()), int(second[units].sum())) for units in members]
-        precision = [m * n / (m + n) if m and n else 0.0 for m, n in sizes]
-        # Units outside of both samples are kept, because another labelling may use them.
-        members = [np.flatnonzero(strata == stratum) for stratum in np.unique(strata)]
-        used = tuple(
-            Stratum(units, m, n, weight / sum(precision))
-            for units, (m, n), weight in zip(members, sizes, precision, strict=True)
-            if weight
-        )
-        effective_number = 1 / sum(stratum.weight**2 for stratum in used)
-        if len(used) == 1:
-            return cls(used, 1.0)
-        if not any(stratum.has_estimate for stratum in used):
-            return cls(used, 0.0)
-        share = 1 / (2 * math.sqrt(effective_number))
-        return cls(used, share + (1 - share) / effective_number)
-
-    @property
-    def pair_weight(self) -> float:
-        """Return the sum of w(s) w(t) over all pairs (s, t) of different strata; w is a stratum's weight."""
-        return 1 - sum(stratum.weight**2 for stratum in self.strata)
-
-    def strata_weights(self) -> Iterator[float]:
-        """Yield the weight of each stratum in the mean discrepancy within strata; 0 for a stratum without estimate."""
-        total = sum(stratum.weight for stratum in self.strata if stratum.has_estimate)
-        for stratum in self.strata:
-            yield stratum.weight / total if stratum.has_estimate else 0.0
-
-    def gradients(self, differences: Floats) -> Floats:
-        """Return the (strata, dimensions) gradient of the estimate in the differences of mean embeddings."""
-        weights = np.array([stratum.weight for stratum in self.strata])[:, None]
-        own: Floats = 2 * self.within_weight * np.array([*self.strata_weights()])[:, None] * differences
-        if self.within_weight == 1:
-            return own
-        others = (weights * differences).sum(axis=0) - weights * differences
-        crossed: Floats = 2 * (1 - self.within_weight) / self.pair_weight * weights * others
-        return own + crossed
-
-
-def _combined_estimates(features: Features, design: Design, first: Bools, second: Bools) -> Floats:
-    together = np.zeros((len(first), features.shape[1]), dtype=features.dtype)
-    within, squares = np.zeros(len(first)), np.zeros(len(first))
-    for stratum, share in zip(design.strata, design.strata_weights(), strict=True):
-        difference, unbiased = _difference(features, stratum, first, second)
-        within += share * unbiased if share else 0.0
-        if design.within_weight < 1:
-            squares += stratum.weight**2 * _squared_lengths(difference)
-            together += stratum.weight * difference
-    if design.within_weight == 1:
-        return within
-    return (
-        design.within_weight * within
-        + (1 - design.within_weight) * (_squared_lengths(together) - squares) / design.pair_weight
-    )
-
-
-def _difference(features: Features, stratum: Stratum, first: Bools, second: Bools) -> tuple[Features, Floats]:
-    """Return, for each labelling, a stratum's difference of mean embeddings, and an estimate of its squared length.
+def _squared_differences(kernel: Floats, design: Design, first: Bools, second: Bools) -> tuple[Floats, Floats]:
+    """Return ‖δ(s)‖², and an estimate of it, for each labelling and stratum: two (labellings, strata) arrays.
 
     The estimate is unbiased if the stratum has at least two units of each sample.
     """
-    # Subtracting the mean changes no difference, and avoids rounding errors from large sums.
-    vectors = features[stratum.units]
-    vectors = vectors - vectors.mean(axis=0)
-    centred = vectors, _squared_lengths(vectors)
-    mean, bias = _mean_and_bias(*centred, first[:, stratum.units], stratum.first)
-    other, other_bias = _mean_and_bias(*centred, second[:, stratum.units], stratum.second)
-    difference = mean - other
-    return difference, _squared_lengths(difference) - bias - other_bias
+    lengths, estimates = np.zeros((2, len(first), len(design.units)))
+    for number, (units, sizes) in enumerate(zip(design.units, design.sizes.tolist(), strict=True)):
+        own = kernel[np.ix_(units, units)]
+        means = [side[:, units] / size for side, size in zip((first, second), sizes, strict=True)]
+        products = [_products(mean, own) for mean in means]
+        squares = [_inner(*pair) for pair in zip(products, means, strict=True)]
+        lengths[:, number] = squares[0] + squares[1] - 2 * _inner(products[0], means[1])
+        # The squared length of a mean vector is too large by variance / size; the variance of one unit is unknown.
+        estimates[:, number] = lengths[:, number] - sum(
+            (mean @ own.diagonal() - square) / (size - 1)
+            for mean, square, size in zip(means, squares, sizes, strict=True)
+            if size > 1
+        )
+    return lengths, estimates
 
 
-def _mean_and_bias(own: Features, squares: Floats, labels: Bools, size: int) -> tuple[Features, Floats]:
-    """Return a sample's mean vector, and the bias of the vector's squared length, for each labelling.
-
-    The bias is variance / `size`; it is returned as 0 for a sample of one unit, whose variance is unknown.
-    """
-    used = labels.any(axis=0)
-    own, chosen = own[used], cast("Features", labels[:, used].astype(own.dtype))
-    mean = chosen @ own / own.dtype.type(size)
-    return mean, (chosen @ squares[used] / size - _squared_lengths(mean)) / (size - 1) if size > 1 else np.zeros(
-        len(labels)
-    )
+def _products(rows: Floats, kernel: Floats) -> Floats:
+    used = rows.any(axis=0)  # if runs are swapped, a group has only half of the units
+    return rows @ kernel if used.all() else rows[:, used] @ kernel[used]
 
 
-def _squared_lengths(vectors: Features) -> Floats:
-    return np.asarray(np.einsum("ij,ij->i", vectors, vectors).astype(np.float64))
+def _inner(rows: Floats, others: Floats) -> Floats:
+    return np.asarray(np.einsum("lu,lu->l", rows, others))
 
 
 # Linear least-squares classifier with leave-one-out predictions, computed for many labellings at once.
@@ -294,10 +259,6 @@ def _squared_lengths(vectors: Features) -> Floats:
 
 PENALTY = 3.0
 """Ridge penalty, as a multiple of the mean squared length of the units' centred feature vectors."""
-CLASSIFIER_CHUNK = 2**20
-"""Largest number of values in memory at the same time while labellings are computed."""
-ROWS = 512
-"""Number of units whose leverage is computed at once."""
 ZERO = 1e-9
 """A unit's score whose absolute value is below this number counts as 0."""
 SINGULAR = 1e-9
@@ -313,50 +274,54 @@ class Classifier:
     and without all units that equal it.
 
     Attributes:
+        features: (units, dimensions) features.
         penalty: ridge penalty, above 0.
         inverse: inverse of the penalised kernel (units × units) if `dual`, otherwise of the penalised scatter matrix
             (dimensions × dimensions). The kernel is the smaller matrix if there are no more units than dimensions.
-        kinds: (units,) a number for each unit; units with equal features have the same number.
-        sizes, means: number of units, and mean feature vector, of each stratum.
+        left_out: (units,) 1 minus the weight of a unit's own label in its prediction.
+        repeats: for each set of equal units, their indices and a matrix that converts their residuals into those if all
+            of them are left out of training: the pseudo-inverse of their rows and columns in (I − hat matrix).
+        sizes: (strata,) number of units of each stratum.
     """
 
     features: csr_array
     strata: Ints
     penalty: float
-    inverse: Floats
     dual: bool
-    kinds: Ints
+    inverse: Floats
+    left_out: Floats
+    repeats: list[tuple[Ints, Floats]]
     sizes: Ints
-    means: Floats
 
     @classmethod
     def of(cls, features: csr_array, strata: Ints, kinds: Ints) -> Classifier:
-        """Return the classifier, whose matrix is inverted once; each stratum has at least two units."""
+        """Return the classifier, whose matrix is inverted once; each stratum has at least two units.
+
+        `kinds` has a number for each unit; units with equal features have the same number.
+        """
         numbers = np.unique(strata, return_inverse=True)[1].astype(np.int64)
-        sizes, means = np.bincount(numbers), (_averaging_matrix(numbers) @ features).toarray()
-        lengths = np.asarray(features.multiply(features).sum(axis=1)).ravel()
-        squared = float(lengths.sum()) - float(sizes @ (means**2).sum(axis=1))
-        penalty = PENALTY * squared / len(numbers) if squared > ZERO else 1.0
-        dual = features.shape[0] <= features.shape[1]
+        sizes, dual = np.bincount(numbers), features.shape[0] <= features.shape[1]
         if dual:
-            # Centring within strata subtracts the means of rows and of columns.
-            kernel = (features @ features.T).toarray()
-            matrix = _centred(_centred(kernel, numbers).T, numbers)
+            rows = matrix = centred(centred((features @ features.T).toarray(), numbers).T, numbers)
         else:
-            products = (features.T @ features).toarray()
-            matrix = products - (means.T * sizes) @ means
-        inverse = np.linalg.inv(matrix + penalty * np.eye(len(matrix))).astype(np.float64, copy=False)
-        return cls(features, numbers, penalty, inverse, dual, kinds, sizes, means)
+            rows = centred(features.toarray(), numbers)
+            matrix = rows.T @ rows
+        squared = float(matrix.trace())
+        penalty = PENALTY * squared / len(numbers) if squared > ZERO else 1.0
+        inverse: Floats = np.linalg.inv(matrix + penalty * np.eye(len(matrix))).astype(np.float64, copy=False)
 
-    @cached_property
-    def leverage(self) -> Floats:
-        """Return the weight of each unit's own label in its prediction, 0..1; shape (units,)."""
-        return 1 / self.sizes[self.strata] + self._leverage_within_strata()
-
-    @cached_property
-    def repeats(self) -> list[tuple[Ints, Floats]]:
-        """Return, for each set of equal units, their indices and the matrix of `_leave_out_matrix`."""
-        return [(units, self._leave_out_matrix(units)) for units in _sets_of_equal_units(self.kinds)]
+        repeats, order = [], np.argsort(kinds, kind="stable")
+        for units in np.split(order, np.flatnonzero(np.diff(kinds[order])) + 1):
+            if len(units) > 1:
+                own = numbers[units]
+                if dual:
+                    left = penalty * inverse[np.ix_(units, units)]
+                else:
+                    left = np.eye(len(units)) - rows[units] @ inverse @ rows[units].T
+                left = left - (own[:, None] == own) / sizes[own]
+                repeats.append((units.astype(np.int64), np.linalg.pinv(left, rcond=SINGULAR, hermitian=True)))
+        alone = penalty * inverse.diagonal() if dual else 1 - np.einsum("ud,ud->u", rows @ inverse, rows)
+        return cls(features, numbers, penalty, dual, inverse, alone - 1 / sizes[numbers], repeats, sizes)
 
     def scores(self, labels: Floats) -> Floats:
         """Return the predicted label of each unit, with the unit itself (and units that equal it) left out of training.
@@ -365,15 +330,13 @@ class Classifier:
         The scores have the labels' shape and scale: they are larger for units that are more similar to units with
         positive labels, and 0 if the unit's stratum holds no other unit to compare with.
         """
-        residuals = self._residuals(labels)
-        sizes = self.sizes[self.strata][:, None]
+        residuals, sizes = self._residuals(labels), self.sizes[self.strata]
         # Leave-one-out prediction (label − residual / (1 − leverage)) minus the mean label of the stratum's other
         # units.
-        scores: Floats = labels * (sizes / (sizes - 1)) - residuals / (1 - self.leverage[:, None])
+        scores: Floats = labels * (sizes / (sizes - 1))[:, None] - residuals / self.left_out[:, None]
         for units, inverse in self.repeats:
-            own = self.strata[units]
-            same = own[:, None] == own
-            left = sizes[units] - same.sum(axis=1, keepdims=True)
+            same = self.strata[units][:, None] == self.strata[units]
+            left = sizes[units, None] - same.sum(axis=1, keepdims=True)
             means = -(same @ labels[units]) / np.maximum(left, 1)
             scores[units] = np.where(left > 0, labels[units] - inverse @ residuals[units] - means, 0)
         scores[np.abs(scores) < ZERO] = 0
@@ -381,45 +344,35 @@ class Classifier:
 
     def weights(self, labels: Floats) -> Floats:
         """Return the weight of each dimension in the classifier trained on all units; shape (dimensions,)."""
-        return np.asarray((self.features.T @ self._residuals(labels[:, None]))[:, 0] / self.penalty)
+        return np.asarray(self.features.T @ self._residuals(labels) / self.penalty)
 
     def _residuals(self, labels: Floats) -> Floats:
-        """Return labels minus their predictions, with all units in training; shape (units, labellings)."""
+        """Return labels minus their predictions, with all units in training; the shape is that of the labels."""
         if self.dual:
             return np.asarray(self.penalty * (self.inverse @ labels))
         predicted = self.features @ (self.inverse @ (self.features.T @ labels))
-        return labels - _centred(predicted, self.strata)
+        return labels - centred(predicted, self.strata)
 
-    def _leverage_within_strata(self) -> Floats:
-        """Return the diagonal of the matrix that maps centred labels to their predictions; shape (units,)."""
-        if self.dual:
-            return np.asarray(1 - self.penalty * np.diag(self.inverse))
-        # Rows are sparse but means are not: the product (row − mean)ᵀ inverse (row − mean) is therefore expanded into
-        # terms.
-        weighted = self.inverse @ self.means.T
-        squared_means = np.einsum("sd,ds->s", self.means, weighted)
-        diagonal = np.empty(len(self.strata))
-        for start in range(0, len(diagonal), ROWS):
-            rows, own = self.features[start : start + ROWS], self.strata[start : start + ROWS]
-            crossed = (rows @ weighted)[np.arange(len(own)), own]
-            squared = np.asarray(rows.multiply(rows @ self.inverse).sum(axis=1)).ravel()
-            diagonal[start : start + ROWS] = squared - 2 * crossed + squared_means[own]
-        return diagonal
+    def distances(self, marked: Bools, used: Bools | None = None) -> Floats:
+        """Return the distance d' between the two groups, for each labelling; shape (labellings,).
 
-    def _leave_out_matrix(self, units: Ints) -> Floats:
-        """Return the matrix that converts the residuals of these equal units into their leave-out residuals.
-
-        A leave-out residual is the residual of a unit if all units in `units` are left out of training. The matrix is
-        the pseudo-inverse of the rows and columns of these units in (I − hat matrix).
+        d' is the difference between the groups' mean scores within strata, in standard deviations of the scores within
+        groups. Each unit is scored without itself, so that d' is 0 on average if the groups do not differ. By default,
+        all units are used.
         """
-        own = self.strata[units]
-        if self.dual:
-            left = self.penalty * self.inverse[np.ix_(units, units)]
-        else:
-            centred = self.features[units].toarray() - self.means[own]
-            left = np.eye(len(units)) - centred @ self.inverse @ centred.T
-        left = left - (own[:, None] == own) / self.sizes[own]
-        return np.linalg.pinv(left, rcond=SINGULAR, hermitian=True)
+        used = np.ones((1, marked.shape[1]), dtype=np.bool_) if used is None else used
+        marked, used = np.broadcast_arrays(marked, used)
+        rows, distances = max(1, CHUNK // marked.shape[1]), []
+        for start in range(0, len(marked), rows):
+            labels = centred_labels(marked[start : start + rows], self.strata, used[start : start + rows])
+            scores = self.scores(labels)
+            scores[labels == 0] = 0
+            size = float((labels[:, 0] ** 2).sum()) or 1.0
+            difference = np.einsum("ul,ul->l", scores, labels) / size
+            units = max(1, np.count_nonzero(labels[:, 0]))
+            variance = (np.einsum("ul,ul->l", scores, scores) - difference**2 * size) / units
+            distances.append(difference / np.sqrt(np.maximum(variance, ZERO**2)))
+        return np.concatenate(distances)
 
 
 def centred_labels(marked: Bools, strata: Ints, used: Bools) -> Floats:
@@ -428,59 +381,15 @@ def centred_labels(marked: Bools, strata: Ints, used: Bools) -> Floats:
     The labels are above 0 for the marked group and below 0 for the other group; 0 for units that the labelling does not
     include, and for units whose stratum holds one group only.
     """
-    share = _marked_share(marked[0], strata, used[0])
-    return np.where(used, marked - share, 0.0).T
-
-
-def _marked_share(marked: Bools, strata: Ints, used: Bools) -> Floats:
-    """Return, for each unit, the share of the marked group among the `used` units of its stratum."""
     numbers = np.unique(strata, return_inverse=True)[1]
-    share: Floats = np.bincount(numbers, marked & used) / np.maximum(np.bincount(numbers, used), 1)
-    return share[numbers]
+    share = np.bincount(numbers, marked[0] & used[0]) / np.maximum(np.bincount(numbers, used[0]), 1)
+    return np.where(used, marked - share[numbers], 0.0).T
 
 
-def classifier_distances(classifier: Classifier, marked: Bools, used: Bools | None = None) -> Floats:
-    """Return the distance d' between the two groups, for each labelling; shape (labellings,).
-
-    d' is the difference between the groups' mean scores within strata, in standard deviations of the scores within
-    groups. Each unit is scored without itself, so that d' is 0 on average if the groups do not differ.
-    """
-    used = np.ones((1, marked.shape[1]), dtype=np.bool_) if used is None else used
-    return np.concatenate([_distances(classifier, *batch) for batch in _batches(marked, used)])
-
-
-def _batches(marked: Bools, used: Bools) -> Iterator[tuple[Bools, Bools]]:
-    shape = np.broadcast_shapes(marked.shape, used.shape)
-    rows = max(1, CLASSIFIER_CHUNK // shape[1])
-    both = np.broadcast_to(marked, shape), np.broadcast_to(used, shape)
-    for start in range(0, shape[0], rows):
-        yield both[0][start : start + rows], both[1][start : start + rows]
-
-
-def _distances(classifier: Classifier, marked: Bools, used: Bools) -> Floats:
-    labels = centred_labels(marked, classifier.strata, used)
-    scores = classifier.scores(labels)
-    scores[labels == 0] = 0
-    size = float((labels[:, 0] ** 2).sum()) or 1.0
-    difference = np.einsum("ul,ul->l", scores, labels) / size
-    units = max(1, np.count_nonzero(labels[:, 0]))
-    variance = (np.einsum("ul,ul->l", scores, scores) - difference**2 * size) / units
-    return np.asarray(difference / np.sqrt(np.maximum(variance, ZERO**2)))
-
-
-def _averaging_matrix(strata: Ints) -> csr_array:
-    """Return the (strata, units) matrix that averages the rows of each stratum's units."""
-    # Deferred, as scipy is not needed to load a probe.
+def centred(values: Floats, strata: Ints) -> Floats:
+    """Return (units, …) values minus their mean within strata."""
     from scipy.sparse import csr_array
 
-    return csr_array((1 / np.bincount(strata)[strata], (strata, np.arange(len(strata)))))
-
-
-def _centred(values: Floats, strata: Ints) -> Floats:
-    return np.asarray(values - (_averaging_matrix(strata) @ values)[strata])
-
-
-def _sets_of_equal_units(kinds: Ints) -> list[Ints]:
-    order = np.argsort(kinds, kind="stable")
-    ends = np.flatnonzero(np.diff(kinds[order])) + 1
-    return [units for units in np.split(order, ends) if len(units) > 1]
+    numbers = np.unique(strata, return_inverse=True)[1]
+    averaging: csr_array = csr_array((1 / np.bincount(numbers)[numbers], (numbers, np.arange(len(numbers)))))
+    return np.asarray(values - (averaging @ values)[numbers])

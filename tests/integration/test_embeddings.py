@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness import audit
-from pytest_fairness.audits.features import embedding_features
+from pytest_fairness.audits.two_sample_audits import embedding_kernel
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.languages import ENGLISH
 from pytest_fairness.records import Response
@@ -295,11 +295,11 @@ def test_a_model_is_in_the_folder_of_the_probe(texts: Project, written: str, sai
 
 def test_texts_without_a_vector_are_alike_and_like_no_other() -> None:
     packed = [np.array(one, "<f4").tobytes() for one in ([3, 0], [0, 2], [0, 0])]
-    features = embedding_features([*packed, None, packed[0]])
+    kernel = embedding_kernel([*packed, None, packed[0]])
     expected = np.eye(5)
     expected[2, 3] = expected[3, 2] = expected[0, 4] = expected[4, 0] = 1
-    np.testing.assert_allclose(features @ features.T, expected, atol=1e-12)
-    assert embedding_features([None, None]).shape == (2, 1)
+    np.testing.assert_allclose(kernel, expected, atol=1e-12)
+    assert embedding_kernel([None, None]).tolist() == [[1.0, 1.0], [1.0, 1.0]]
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=40))

@@ -89,7 +89,7 @@ def test_all_digits_are_those_of_one_process(
 
     monkeypatch.setattr(joblib.Parallel, "__call__", noted)
     assert json.dumps(measured(tmp_path, backend)) == json.dumps(alone)
-    assert functions == {"_read", "_tokens", "_divergences", "_excesses", "_largest_z"}
+    assert functions == {"_read", "_counted", "_divergences", "_excesses", "_largest_z"}
 
 
 @pytest.mark.timeout(300)

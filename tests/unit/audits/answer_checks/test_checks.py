@@ -131,7 +131,7 @@ def test_answers_in_strata_of_one_group_are_left_out_and_counted(one_sided: int,
     found = contrast_audit("jsd").concerns(corpora.item("jsd"), strata(one_sided), _measured())
     assert [concern.withholds for concern in found] == ([withholds] if withholds else [])
     documents = Documents.of(Groups.of(corpora.item("jsd"), strata(one_sided)))
-    assert len(documents.words) == 60 - one_sided
+    assert len(documents.marked) == 60 - one_sided
     if found:
         assert f"{one_sided} of 60 answers were left out" in found[0].message
         assert "shop=alone" in found[0].message

@@ -149,7 +149,7 @@ def test_excess_over_all_relabellings_of_documents(case: dict[str, Any]) -> None
     labels, exact = resampling.relabellings(
         marked, np.zeros(len(marked), dtype=np.int64), 999, np.random.default_rng(0)
     )
-    together = Words.together(csr_array(counts), marked, ~marked)
+    together = Words.of(csr_array(counts), np.zeros(len(marked), dtype=np.int64), marked, ~marked, least=1)
     bits, null = (together.divergences(rows, ~rows)[:, 0] for rows in (marked[None], labels))
     expected = case["expected"]
     assert exact

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.audits.word_audits import LexiconSettings
+from pytest_fairness.audits.lexicon import LexiconSettings
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.generation import GenerationProbe

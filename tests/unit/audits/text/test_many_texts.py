@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_fairness.audits import documents, features, registry, text_samples
+from pytest_fairness.audits import documents, registry
 from pytest_fairness.audits.documents import Groups, sampled
 from pytest_fairness.records import Answer, Measurement, Status
 from tests.support.corpora import answers, item
@@ -22,10 +22,10 @@ AUDITS = ["jsd", "mmd", "mmd of embeddings", "svm", "marked_words", "lexicon"]
 
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a few hundred texts count as many, and let slices be small."""
-    for module in (documents, text_samples):
-        monkeypatch.setattr(module, "MOST_DOCUMENTS", MOST)
-    monkeypatch.setattr(features, "DOCUMENTS", 100)
+    """Let a few hundred texts count as many."""
+    monkeypatch.setattr(documents, "MOST_DOCUMENTS", MOST)
+    for audit in {name.partition(" ")[0] for name in AUDITS}:
+        monkeypatch.setattr(type(registry.get("generation", audit)), "most_documents", MOST)
 
 
 def with_embeddings(run: list[Answer]) -> list[Answer]:
@@ -102,11 +102,8 @@ def part_of(name: str, **settings: Any) -> Any:
 
 @pytest.mark.parametrize("name", AUDITS)
 @pytest.mark.parametrize("bias", [0.0, 0.15])
-def test_a_sample_has_its_own_value_and_error(
-    name: str, bias: float, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sample_has_its_own_value_and_error(name: str, bias: float, request: pytest.FixtureRequest) -> None:
     """400 texts of a group are cut to 200: the error grows by the root of 2, or by 2 where there is no difference."""
-    monkeypatch.setattr(features, "EXACT", 10)
     run = answers(1, 200, bias=bias)
     whole = measured(name, run)
     request.getfixturevalue("many")

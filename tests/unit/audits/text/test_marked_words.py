@@ -12,8 +12,7 @@ import pytest
 
 from pytest_fairness.audits.base import AuditItem
 from pytest_fairness.audits.rules import VISIBLE_SHARE
-from pytest_fairness.audits.word_audits import MarkedWords
-from pytest_fairness.audits.words import MarkedWordsSettings
+from pytest_fairness.audits.words import MarkedWords, MarkedWordsSettings
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probes.generation import GenerationProbe

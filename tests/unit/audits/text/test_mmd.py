@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from pytest_fairness.audits import features as kernels
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.features import SKETCHED, _projection_matrix, ngrams, text_features, word_features
+from pytest_fairness.audits.documents import WordCounts
+from pytest_fairness.audits.two_sample_audits import text_kernel
 from pytest_fairness.records import Answer
 from tests.support.corpora import answers, item
 from tests.support.projects import Project, says
@@ -99,22 +99,12 @@ def test_the_value_alone_is_that_of_the_measurement() -> None:
     assert AUDIT.value(item("mmd"), run) == AUDIT.measure(item("mmd"), run).value
 
 
-def test_very_many_texts_are_sketched_to_nearly_the_same_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, then = answers(1, 30, bias=0.5), answers(2, 30)
-    exact = AUDIT.compare(item("mmd"), now, then)
-    monkeypatch.setattr(kernels, "EXACT", 10)
-    sketched = AUDIT.compare(item("mmd"), now, then)
-    assert exact.value == pytest.approx(sketched.value, rel=0.1)
-    assert exact.standard_error == pytest.approx(sketched.standard_error, rel=0.2)
-    assert max(exact.p_value or 1, sketched.p_value or 1) <= 0.0005
-
-
 def test_similarities_are_between_nothing_and_all_shared() -> None:
     documents = [["red", "tea"], ["red", "tea"], ["big", "dog"], []]
-    features = text_features(documents)
+    kernel = text_kernel(WordCounts.of(documents))
     expected = np.zeros((4, 4))
     expected[:2, :2], expected[2, 2] = 1, 1
-    np.testing.assert_allclose(features @ features.T, expected, atol=1e-6)
+    np.testing.assert_allclose(kernel, expected, atol=1e-12)
 
 
 def test_a_change_in_half_of_the_answers_is_a_regression_of_a_whole_run(
@@ -140,14 +130,3 @@ def test_a_system_that_repeats_itself_does_not_pass(project: Project) -> None:
     (found,) = project.report(target="python:app:cold")["items"]
     assert found["verdict"] == "inconclusive"
     assert "every trial repeats the same answer" in found["reason"]
-
-
-def test_vectors_of_many_texts_are_those_of_all_their_weights_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "EXACT", 10)
-    monkeypatch.setattr(kernels, "DOCUMENTS", 7)
-    words = [str(answer.content).lower().split() for answer in answers(3, 12, bias=0.3)]
-    documents = [*words, [], ["zebra", "a", "zebra"]]
-    expected = np.zeros((len(documents), SKETCHED), dtype=np.float32)
-    for salt, part in enumerate((word_features(documents), ngrams(documents))):
-        expected += (part.weights @ _projection_matrix(part.terms, salt)).toarray()
-    assert (text_features(documents) == expected / np.float32(np.sqrt(2))).all()

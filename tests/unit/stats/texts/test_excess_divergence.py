@@ -23,6 +23,11 @@ def texts(random: np.random.Generator, documents: int, words: int = 400, tokens:
     return csr_array(np.array(rows, dtype=float))
 
 
+def together(counts: Any, marked: Any) -> Words:
+    """Return the words with all documents as the only block."""
+    return Words.of(counts, np.zeros(len(marked), dtype=np.int64), marked, ~marked, least=1)
+
+
 def halves(documents: int) -> Any:
     return np.arange(documents) % 2 == 0
 
@@ -35,7 +40,7 @@ counted = arrays(np.float64, (10, 12), elements=st.integers(0, 3).map(float))
 def test_the_divergence_of_all_documents_is_the_plain_one(counts: Any, seed: int) -> None:
     rows = np.random.default_rng(seed).random((9, 10)) < 0.5
     rows[:, 0], rows[:, 1] = True, False
-    found = Words.together(csr_array(counts), rows[0], ~rows[0]).divergences(rows, ~rows)[:, 0]
+    found = together(csr_array(counts), rows[0]).divergences(rows, ~rows)[:, 0]
     first, second = rows @ counts, ~rows @ counts
     plain = divergence_contributions(first, second).sum(axis=1)
     some = (first.sum(axis=1) > 0) & (second.sum(axis=1) > 0)
@@ -77,7 +82,7 @@ def test_the_mean_by_chance_is_that_of_relabelled_documents(documents: int, shar
     random = np.random.default_rng(3)
     counts, marked = texts(random, documents), np.arange(documents) < share * documents
     strata = np.zeros(documents, dtype=np.int64)
-    words = Words.together(counts, marked, ~marked)
+    words = together(counts, marked)
     labels, _ = resampling.relabellings(marked, strata, 999, random)
     null = words.divergences(labels, ~labels)[:, 0]
     approximate = null - words.excesses(labels, ~labels)
@@ -93,7 +98,7 @@ def test_documents_that_got_longer_are_no_excess() -> None:
         random = np.random.default_rng(seed)
         marked = halves(60)
         values = [
-            Words.together(counts, marked, ~marked).excesses(marked[None], ~marked[None])[0]
+            together(counts, marked).excesses(marked[None], ~marked[None])[0]
             for counts in (texts(random, 60, tokens=40), texts(random, 60, tokens=80))
         ]
         differences.append(values[0] - values[1])
@@ -110,7 +115,7 @@ def test_the_standard_error_is_the_standard_deviation(share: float, documents: i
         counts = texts(random, documents).toarray()
         own = marked & (random.random(documents) < share)
         counts = np.hstack([counts, np.where(own[:, None], random.multinomial(15, np.ones(20) / 20, documents), 0)])
-        words = Words.together(csr_array(counts), marked, ~marked)
+        words = together(csr_array(counts), marked)
         labels, _ = resampling.relabellings(marked, strata, 99, random)
         null = words.divergences(labels, ~labels)[:, 0]
         values.append(float(words.divergences(marked[None], ~marked[None])[0, 0] - null.mean()))
@@ -133,7 +138,7 @@ def test_the_excess_at_a_size_does_not_depend_on_the_number_of_documents() -> No
             counts = texts(random, documents).toarray()
             counts[marked, -40:] += random.multinomial(10, np.ones(40) / 40, int(marked.sum()))
             sparse = csr_array(counts)
-            whole = Words.together(sparse, marked, ~marked)
+            whole = together(sparse, marked)
             found.append(
                 (
                     excess_divergence.excess_at_size(whole, strata, marked, 8, 99, random),
@@ -150,7 +155,7 @@ def test_the_excess_at_a_size_does_not_depend_on_the_number_of_documents() -> No
 def test_the_excess_at_a_size_takes_documents_that_can_be_paired_within_strata() -> None:
     random = np.random.default_rng(0)
     marked, strata = np.arange(20) < 10, np.arange(20) // 10
-    words = Words.together(texts(random, 20), marked, ~marked)
+    words = together(texts(random, 20), marked)
     assert excess_divergence.excess_at_size(words, strata, marked, 8, 9, random) is None
     assert excess_divergence.excess_at_size(words, np.zeros(20, dtype=np.int64), marked, 8, 9, random) is not None
 
@@ -175,13 +180,12 @@ def test_columns_are_the_words_in_two_or_more_documents_of_a_block(counts: Any, 
     strata, marked = random.integers(0, 3, 10), halves(10)
     marked[:2] = [True, False]
     words = Words.of(csr_array(counts), strata, marked, ~marked, least=1)
-    expected = [
-        (block, np.where(own, column, 0.0))
-        for block, own in enumerate([np.ones(10, dtype=bool), *(strata == number for number in words.strata)])
-        for column in counts.T
-        if np.count_nonzero(column[own]) > 1
-    ]
-    assert words.blocks.tolist() == [block for block, _ in expected]
-    assert words.counts.toarray().tolist() == [column.tolist() for _, column in expected]
-    assert words.squares.toarray().tolist() == [(column**2).tolist() for _, column in expected]
-    assert words.counts.dtype == words.squares.dtype == np.float32
+    members = [np.arange(10), *(np.flatnonzero(strata == number) for number in words.strata)]
+    for block, documents in zip(words.blocks, members, strict=True):
+        own = counts[documents]
+        expected = [column for column in own.T if np.count_nonzero(column) > 1]
+        assert block.documents.tolist() == documents.tolist()
+        assert block.counts.toarray().tolist() == [column.tolist() for column in expected]
+        assert block.squares.toarray().tolist() == [(column**2).tolist() for column in expected]
+        assert block.lengths.tolist() == own.sum(axis=1).tolist()
+        assert block.counts.dtype == block.squares.dtype == np.float32

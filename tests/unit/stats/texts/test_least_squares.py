@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from scipy.stats import norm
 
 from pytest_fairness.stats import resampling, two_samples
-from pytest_fairness.stats.two_samples import Classifier, classifier_distances
+from pytest_fairness.stats.two_samples import Classifier
 from tests.support.oracles import vector
 
 Bools = NDArray[np.bool_]
@@ -89,7 +89,7 @@ def test_what_only_strata_differ_in_is_no_difference_of_groups() -> None:
     features = random.poisson(0.5, size=(120, 50)).astype(float)
     features[:, 0] = 5.0 * strata
     labels, _ = resampling.relabellings(marked, strata, 400, random)
-    null = classifier_distances(classifier(features, strata), labels)
+    null = classifier(features, strata).distances(labels)
     assert null.mean() == pytest.approx(0, abs=0.1)
 
 
@@ -101,7 +101,7 @@ def test_groups_of_unequal_size_have_the_distance_of_equal_ones() -> None:
         features = random.poisson(0.3, size=(600, 20)).astype(float)
         features[:, 0] = marked & (random.random(600) < 0.5)
         strata = np.zeros(600, dtype=np.int64)
-        found = classifier_distances(classifier(features, strata), np.stack([marked, random.permutation(marked)]))
+        found = classifier(features, strata).distances(np.stack([marked, random.permutation(marked)]))
         share = sizes[0] / 600
         assert found[0] == pytest.approx(0.5 / np.sqrt(0.25 * share), abs=0.35)
         assert found[1] == pytest.approx(0, abs=0.4)
@@ -116,19 +116,17 @@ def test_units_that_are_not_used_have_no_answer_to_be_right() -> None:
     sums = [labels[strata == stratum].sum() for stratum in range(3)]
     np.testing.assert_allclose(sums, 0, atol=1e-12)
     assert not labels[~used[0]].any()
-    assert classifier_distances(model, marked[None], used)[0] * (scores @ labels) > 0
+    assert model.distances(marked[None], used)[0] * (scores @ labels) > 0
 
 
 def test_many_labellings_are_scored_as_one_by_one() -> None:
     features, strata, marked = units(7, 40, 60)
-    batch = two_samples.CLASSIFIER_CHUNK // 40
+    batch = two_samples.CHUNK // 40
     model = classifier(features, strata)
     labels, _ = resampling.relabellings(marked, strata, batch + 10, np.random.default_rng(7))
-    together = classifier_distances(model, labels)
+    together = model.distances(labels)
     for place in (0, batch - 1, batch, batch + 9):  # in both batches
-        np.testing.assert_allclose(
-            together[place], classifier_distances(model, labels[place : place + 1])[0], atol=1e-10
-        )
+        np.testing.assert_allclose(together[place], model.distances(labels[place : place + 1])[0], atol=1e-10)
 
 
 def test_separable_units_are_told_apart_without_error_and_equal_ones_not_at_all() -> None:
@@ -136,8 +134,8 @@ def test_separable_units_are_told_apart_without_error_and_equal_ones_not_at_all(
     strata = np.zeros(20, dtype=np.int64)
     random = np.random.default_rng(8)
     features = np.column_stack([marked * 3.0, random.random(20)])
-    assert classifier_distances(classifier(features, strata), marked[None])[0] > 5
-    assert classifier_distances(classifier(np.ones((20, 5)), strata), marked[None])[0] == 0
+    assert classifier(features, strata).distances(marked[None])[0] > 5
+    assert classifier(np.ones((20, 5)), strata).distances(marked[None])[0] == 0
 
 
 def test_texts_of_two_vocabularies_are_told_apart_as_by_a_support_vector_machine() -> None:
@@ -148,5 +146,5 @@ def test_texts_of_two_vocabularies_are_told_apart_as_by_a_support_vector_machine
     strata = np.zeros(len(counts), dtype=np.int64)
     # Every document is a unit of its own there, though texts repeat.
     model = Classifier.of(csr_array(counts), strata, np.array(case["input"]["groups"], dtype=np.int64))
-    found = classifier_distances(model, np.array(case["input"]["y"], dtype=bool)[None])
+    found = model.distances(np.array(case["input"]["y"], dtype=bool)[None])
     assert norm.cdf(found[0] / 2) == pytest.approx(case["expected"]["balanced_accuracy"], abs=0.05)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.documents import Usage, as_written
-from pytest_fairness.audits.features import Tokens
+from pytest_fairness.audits.documents import Usage, WordCounts, as_written
 from pytest_fairness.records import Answer
 from tests.support import corpora
 
@@ -61,14 +60,14 @@ def test_a_word_is_on_the_side_of_the_group_that_uses_it_more(name: str) -> None
 
 
 def test_a_rate_counts_all_words_of_a_groups_texts_and_equal_rates_are_told_apart_by_texts() -> None:
-    texts = Tokens.of([["tea", "tea", "cup"], ["tea", "cup", "pot"], ["cup", "pot"], ["cup", "cup", "pot", "tea"]])
+    texts = WordCounts.of([["tea", "tea", "cup"], ["tea", "cup", "pot"], ["cup", "pot"], ["cup", "cup", "pot", "tea"]])
     usage = Usage.of(texts, np.array([True, True, False, False]), ["cup", "pot", "tea"])
     np.testing.assert_array_equal(usage.uses, [[2, 1, 3], [3, 2, 1]])
     np.testing.assert_array_equal(usage.texts, [[2, 1, 2], [2, 2, 1]])
     np.testing.assert_array_equal(usage.sides, [-1, -1, 1])
     np.testing.assert_array_equal(usage.signed(np.array([1.0, -2.0, -3.0])), [-1, -2, 3])
     equal = Usage.of(
-        Tokens.of([["a", "a"], ["b", "b"], ["a", "b"], ["b", "a"]]), np.array([1, 1, 0, 0], bool), ["a", "b"]
+        WordCounts.of([["a", "a"], ["b", "b"], ["a", "b"], ["b", "a"]]), np.array([1, 1, 0, 0], bool), ["a", "b"]
     )
     np.testing.assert_array_equal(equal.sides, [-1, -1])
 
