@@ -35,7 +35,7 @@ AUDITS: dict[str, dict[str, str]] = {
     },
     "generation": {
         "marked_words": "pytest_fairness.audits.words:MarkedWords",
-        "svm": "pytest_fairness.audits.two_sample_audits:Svm",
+        "svm": "pytest_fairness.audits.svm:Svm",
         "jsd": "pytest_fairness.audits.two_sample_audits:Jsd",
         "mmd": "pytest_fairness.audits.two_sample_audits:Mmd",
         "refusals": "pytest_fairness.audits.text_audit:Refusals",

@@ -96,8 +96,9 @@ class TwoRuns:
 
     @cached_property
     def cells(self) -> Ints:
-        """Return the number of each document's cell: 2 s for the unmarked group in stratum s, 2 s + 1 for the marked."""
-        return self.strata * 2 + np.concatenate([self.current.marked, self.baseline.marked])
+        """Return the number of each document's cell: even for an unmarked document, odd for a marked one."""
+        marked: Bools = np.concatenate([self.current.marked, self.baseline.marked])
+        return self.strata * 2 + marked
 
     @cached_property
     def weights(self) -> Floats:
