@@ -284,17 +284,12 @@ class Likelihood(UnitAudit[StereotypeProbe, LikelihoodSettings]):
     usable = "have sentences with different scores"
 
     def items(self, probe: StereotypeProbe, settings: LikelihoodSettings) -> list[CaseItem[LikelihoodSettings]]:
-        categories = list(dict.fromkeys(case.category for case in probe.likelihood_cases))
-        return [
-            AuditItem(
-                probe,
-                self.info.name,
-                None if category is None else f"category={category}",
-                {} if category is None else {"category": category},
-                settings,
-            )
-            for category in categories
-        ]
+        items = []
+        for category in dict.fromkeys(case.category for case in probe.likelihood_cases):
+            subject = None if category is None else f"category={category}"
+            labels = {} if category is None else {"category": category}
+            items.append(AuditItem(probe, self.info.name, subject, labels, settings))
+        return items
 
     def uses(self, item: CaseItem[LikelihoodSettings], labels: Mapping[str, str]) -> bool:
         return "sentence" in labels and labels.get("category") == item.labels.get("category")

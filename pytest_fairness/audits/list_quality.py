@@ -36,7 +36,6 @@ from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.probes.recommendation import NEUTRAL, RecommendationProbe, RepeatSettings
 from pytest_fairness.records import (
-    MISSING,
     REFUSALS,
     Answers,
     Explanation,
@@ -118,7 +117,7 @@ class Quality(ListAudit[QualitySettings]):
             "without_relevant": unknown,
             "indirect": table.indirect,
         }
-        return table.matrix([Status.OK], MISSING, details)
+        return table.matrix(details)
 
 
 # Audit `shortfall`: gap between attribute values in the share of missing items.
@@ -192,8 +191,6 @@ class Shortfall(ListAudit[AuditSettings]):
         for lists in Lists.parts(item.probe, (answer for answer in answers if answer.labels["entity"] in reworded)):
             indirect.count(lists.all)
         matrix = table.matrix(
-            (Status.OK, *REFUSALS),
-            (Status.UNREADABLE, Status.CUT_OFF, Status.FAILED),
             {
                 "by_value": {
                     group: {
@@ -208,6 +205,8 @@ class Shortfall(ListAudit[AuditSettings]):
                 "refused": {value: refused[value] for value in values},
                 "unreadable": {value: unreadable[value] for value in values},
             },
+            usable=(Status.OK, *REFUSALS),
+            missing=(Status.UNREADABLE, Status.CUT_OFF, Status.FAILED),
         )
         return replace(matrix, least_error=intervals.least_difference_error(min(received[value] for value in values)))
 
@@ -289,7 +288,7 @@ class Uncertainty(ListAudit[UncertaintySettings]):
         if has_quality:
             pairs = [(by_entity[entity][0], float(np.mean(scores))) for entity, scores in sorted(ndcg.items())]
             details["quality_correlation"] = _rank_correlation(pairs)
-        return table.matrix([Status.OK], MISSING, details)
+        return table.matrix(details)
 
     def explanation(self, item: ListItem[UncertaintySettings], measurement: Measurement) -> Explanation:
         """Return the value (an entropy, or a gap between entropies) and the instability as a phrase.

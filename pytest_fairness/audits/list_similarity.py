@@ -35,13 +35,11 @@ from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS, UnitT
 from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.probes.recommendation import NEUTRAL, RecommendationProbe
 from pytest_fairness.records import (
-    MISSING,
     REFUSALS,
     Answers,
     ItemResult,
     Json,
     Measurement,
-    Status,
 )
 from pytest_fairness.stats import gaps, ranked_lists, resampling
 from pytest_fairness.stats.gaps import value_range
@@ -128,18 +126,14 @@ def similarity_to_neutral(
         neutral = [each for each in lists.of_group(NEUTRAL, perturbation) if each.trial < trials]
         conditioned = [each for each in lists.of_group(attribute, perturbation) if each.value in values]
         by_entity = usable_by(neutral, "entity")
+        pairs = {
+            key: product(own, by_entity.get(key[:1], ()))
+            for key, own in usable_by(conditioned, "entity", "value").items()
+        }
         table.count([*conditioned, *neutral])
-        table.numbers |= similarities(
-            item,
-            {
-                key: product(own, by_entity.get(key[:1], ()))
-                for key, own in usable_by(conditioned, "entity", "value").items()
-            },
-        )
+        table.numbers |= similarities(item, pairs)
         floors |= neutral_similarities(item, neutral)
     return table.matrix(
-        [Status.OK],
-        MISSING,
         {
             "measure": item.settings.similarity,
             "variant": item.settings.variant,
@@ -388,8 +382,6 @@ class Robustness(ListAudit[SimilaritySettings]):
             floor = [each for each in lists.of_group(NEUTRAL) if each.trial < item.probe.neutral_trials]
             floors |= neutral_similarities(item, floor)
         return table.matrix(
-            [Status.OK],
-            MISSING,
             {
                 "measure": item.settings.similarity,
                 "variant": item.settings.variant,

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import chain, combinations, product
+from itertools import chain, product
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -28,6 +28,7 @@ from pytest_fairness.backends import chunks_of
 from pytest_fairness.errors import NotMeasurable, ProbeError
 from pytest_fairness.probes.recommendation import NEUTRAL, RecommendationProbe
 from pytest_fairness.records import (
+    MISSING,
     Answer,
     Answers,
     Concern,
@@ -326,7 +327,12 @@ class MatrixBuilder:
         """Return the number of lists with one of these statuses, by group."""
         return {group: sum(self._statuses[group, status] for status in statuses) for group in self.groups}
 
-    def matrix(self, usable: Sequence[Status], missing: Sequence[Status], details: Mapping[str, Json]) -> Matrix:
+    def matrix(
+        self,
+        details: Mapping[str, Json],
+        usable: Sequence[Status] = (Status.OK,),
+        missing: Sequence[Status] = MISSING,
+    ) -> Matrix:
         """Return the table of means; NaN is no number. The details hold the merged titles as well."""
         units = tuple(sorted(self.entities))
         rows = np.full((len(units), len(self.values)), np.nan)
@@ -452,21 +458,11 @@ class ListAudit(UnitAudit[RecommendationProbe, SettingsT]):
 
         The two-sided p-value is from a sign-flip test over entities, adjusted for the number of pairs.
         """
-        pairs = list(combinations(range(len(table.columns)), 2))
-        if not pairs:
+        if len(table.columns) < 2:
             return ()
-        rows, signs = table.rows[table.complete], ranked_lists.row_contributions(_numbers(table))
-        first, second = (np.array(side) for side in zip(*pairs, strict=True))
-        p_values = resampling.sign_flips(signs[:, first] - signs[:, second], SIGNS, random, two_sided=True)
-        return tuple(
-            Pair(
-                (table.columns[one], table.columns[other]),
-                "",
-                *mean_and_interval(rows[:, one] - rows[:, other]),
-                float(p_value),
-            )
-            for (one, other), p_value in zip(pairs, p_values, strict=True)
-        )
+        contributions = ranked_lists.row_contributions(_numbers(table))
+        tests = LargestGap(len(table.columns)).pair_tests(table.rows[table.complete], random, contributions)
+        return self._named_pairs(table, tests)
 
     def effect_basis(self, table: UnitTable) -> Sequence[float]:
         """Return the standard deviation of each value's numbers over the entities."""

@@ -57,7 +57,11 @@ def open_scorer(definition: str, root: Path) -> tuple[Scorer, str]:
     if prefix == "python":
         module, _, rest = rest.partition(":")
         attribute, _, label = rest.partition(":")
-        scorer = open_python(module, attribute, root)
+        name = f"python:{module}:{attribute}"
+        if not is_callable_name(module, attribute):
+            raise ModelError(f"{name!r} in {OPTION} names no callable; write python:package.module:callable.")
+        candidate = imported(module, attribute, str(root), name=name, option=OPTION, error=ModelError)
+        scorer = scorer_of(candidate, name, module, root, packaged=False)
     elif prefix == "transformers":
         model, _, label = rest.partition(":")
         scorer = Classifier(model, root, place="pytest's rootdir", setting=f"`{OPTION}`")
@@ -242,15 +246,6 @@ class ObjectScorer:
         return scores
 
 
-def open_python(module: str, attribute: str, root: Path) -> Scorer:
-    """Return the scorer that the definition `python:package.module:callable` names."""
-    name = f"python:{module}:{attribute}"
-    if not is_callable_name(module, attribute):
-        raise ModelError(f"{name!r} in {OPTION} names no callable; write python:package.module:callable.")
-    candidate = imported(module, attribute, str(root), name=name, option=OPTION, error=ModelError)
-    return scorer_of(candidate, name, module, root, packaged=False)
-
-
 def scorer_of(candidate: Any, name: str, module: str, root: Path, *, packaged: bool) -> Scorer:
     """Return the scorer for an imported object: a function, an object with `scores`, or a class of such objects.
 
@@ -286,22 +281,24 @@ def code_digest(module: str, root: Path) -> str:
 
     Modules of installed packages are left out, except for modules of the module's own package.
     """
+    own_package = module.partition(".")[0]
     digest, seen, rest = sha256(), {module}, [module]
     while rest:
         name = rest.pop()
-        source = _source(sys.modules[name])
+        file = getattr(sys.modules[name], "__file__", None) or ""
+        # A module that is not written in Python has no source.
+        source = Path(file).read_text("utf-8", "replace") if file.endswith(".py") else ""
         digest.update(f"{name}\0{source}\0".encode())
         for other in _imported_names(source, sys.modules[name]):
-            if other not in seen and other in sys.modules and _is_own(sys.modules[other], module, root):
+            if other in seen or other not in sys.modules:
+                continue
+            place = getattr(sys.modules[other], "__file__", None) or ""
+            installed = place.startswith(INSTALLED) or "site-packages" in Path(place).parts
+            of_user = not installed and Path(place).is_relative_to(root)
+            if of_user or sys.modules[other].__name__.partition(".")[0] == own_package:
                 seen.add(other)
                 rest.append(other)
     return digest.hexdigest()[:16]
-
-
-def _source(module: ModuleType) -> str:
-    """Return a module's source; an empty text for a module that is not written in Python."""
-    file = getattr(module, "__file__", None) or ""
-    return Path(file).read_text("utf-8", "replace") if file.endswith(".py") else ""
 
 
 def _imported_names(source: str, module: ModuleType) -> Iterator[str]:
@@ -313,14 +310,6 @@ def _imported_names(source: str, module: ModuleType) -> Iterator[str]:
             base = resolve_name(relative, module.__package__ or "") if node.level else relative
             yield base
             yield from (f"{base}.{alias.name}" for alias in node.names)
-
-
-def _is_own(module: ModuleType, scorer_module: str, root: Path) -> bool:
-    """Return whether a module belongs to the user's code, or to the same package as the scorer's module."""
-    file = getattr(module, "__file__", None) or ""
-    installed = file.startswith(INSTALLED) or "site-packages" in Path(file).parts
-    same_package = module.__name__.partition(".")[0] == scorer_module.partition(".")[0]
-    return same_package or (not installed and Path(file).is_relative_to(root))
 
 
 # Built-in scorers: length, readability and sentiment of a text, without a model and without a download.
@@ -339,15 +328,6 @@ def words(text: str) -> int:
 
 def sentences(text: str) -> int:
     return sum(bool(_WORD.search(piece)) for piece in _SENTENCE_END.split(text))
-
-
-def number(text: str) -> float:
-    """Return the number that the text consists of, such as a score in a column of an answer file.
-
-    Raises:
-        ValueError: the text is not a number.
-    """
-    return float(text)
 
 
 def flesch(text: str) -> float:
@@ -385,7 +365,7 @@ BUILT_IN: dict[str, tuple[Callable[[str], float], tuple[str, str] | None]] = {
     "sentences": (sentences, None),
     "flesch": (flesch, ("pyphen", "pyphen")),
     "sentiment": (sentiment, ("vader", "nltk-vader-sentiment")),
-    "number": (number, None),
+    "number": (float, None),  # of a text that is a number, such as a score in a column of an answer file
 }
 """Function of each built-in scorer, by name, with the module and the distribution of the package that the function
 needs; `None` if the function needs no package."""

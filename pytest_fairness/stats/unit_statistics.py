@@ -15,6 +15,7 @@ from pytest_fairness.stats.gaps import (
     STANDARD_DEVIATION,
     evenness,
     largest_difference,
+    mean_and_interval,
     mean_error,
     most_different,
     shares,
@@ -417,18 +418,20 @@ class LargestGap(UnitStatistic):
     def bounds(self, sample: Sample, alpha: float, beta: float) -> tuple[float, float]:
         return gaps.largest_bounds(*self._differences(sample), alpha, beta, self.degrees_of_freedom(sample.rows))
 
-    def pair_tests(self, rows: Floats, random: np.random.Generator) -> list[PairTest]:
-        """Return the difference of each pair, with Student's t interval and the p-value of `sign_flips`."""
+    def pair_tests(
+        self, rows: Floats, random: np.random.Generator, contributions: Floats | None = None
+    ) -> list[PairTest]:
+        """Return the difference of each pair, with Student's t interval and the p-value of `sign_flips`.
+
+        The signs of the `contributions` of the units are flipped; by default, those of the rows.
+        """
         first, second = self.sides
-        differences = rows[:, first] - rows[:, second]
-        p_values = resampling.sign_flips(differences, SIGNS, random, two_sided=True)
+        differences, flipped = (
+            each[:, first] - each[:, second] for each in (rows, rows if contributions is None else contributions)
+        )
+        p_values = resampling.sign_flips(flipped, SIGNS, random, two_sided=True)
         return [
-            PairTest(
-                *pair,
-                mean := float(own.mean()),
-                intervals.interval(mean, mean_error(own), degrees_of_freedom=self.degrees_of_freedom(rows)),
-                float(p_value),
-            )
+            PairTest(*pair, *mean_and_interval(own), float(p_value))
             for pair, own, p_value in zip(self.pairs, differences.T, p_values, strict=True)
         ]
 
