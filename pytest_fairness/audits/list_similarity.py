@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations, product
 from typing import ClassVar
@@ -45,7 +45,7 @@ from pytest_fairness.stats import gaps, ranked_lists, resampling
 from pytest_fairness.stats.gaps import value_range
 from pytest_fairness.stats.ranked_lists import Measure, Variant
 from pytest_fairness.stats.resampling import Floats
-from pytest_fairness.stats.unit_statistics import Evenness, StandardDeviation
+from pytest_fairness.stats.unit_statistics import Evenness, LargestGap, StandardDeviation
 from pytest_fairness.stats.unit_tables import Mean, UnitStatistic
 
 # Audits `snsr`, `snsv` and `pafs`: dispersion, over attribute values, of the similarity to the neutral lists.
@@ -159,9 +159,17 @@ class PafsSettings(SimilaritySettings):
 
 
 class SimilarityGap(ListAudit[SimilaritySettings]):
-    """Audit of the dispersion of the similarities; instances differ in its measure, `statistic`."""
+    """Audit of the dispersion of the similarities; with the setting `variant: normalized`, a similarity is 0..1.
 
-    settings_model = SimilaritySettings
+    Args:
+        info: description of the audit.
+        dispersion: returns the statistic for a number of attribute values.
+        settings_model: settings of the audit.
+    """
+
+    # Attributes of the object, not of the class.
+    info: AuditInfo  # type: ignore[misc]
+    settings_model: type[SimilaritySettings]  # type: ignore[misc]
     version = 4
     quantity = "similarity"
     harmed = "lowest"
@@ -169,6 +177,17 @@ class SimilarityGap(ListAudit[SimilaritySettings]):
         "{name} {value:.3g} ({measure} similarity to neutral lists: {least} {low:.2f} (lowest), {most} {high:.2f} "
         "(highest){noise})"
     )
+
+    def __init__(
+        self,
+        info: AuditInfo,
+        dispersion: Callable[[int], UnitStatistic],
+        settings_model: type[SimilaritySettings] = SimilaritySettings,
+    ) -> None:
+        self.info, self.settings_model, self._dispersion = info, settings_model, dispersion
+
+    def statistic(self, columns: int) -> UnitStatistic:
+        return self._dispersion(columns)
 
     def subjects(self, probe: RecommendationProbe, settings: SimilaritySettings) -> Iterable[str]:
         attribute = getattr(settings, "attribute", None)
@@ -238,10 +257,8 @@ def _strictest(audits: Mapping[str, AuditSettings], alike: Sequence[str]) -> dic
     }
 
 
-class Snsr(SimilarityGap):
-    """Audit whose value is 0..1 with the setting `variant: normalized`."""
-
-    info = AuditInfo(
+SNSR = SimilarityGap(
+    AuditInfo(
         name="snsr",
         title="Range of similarities to the neutral list",
         question="Are the lists for some values of the attribute more similar to the neutral list than for others?",
@@ -255,13 +272,11 @@ class Snsr(SimilarityGap):
         value_range=(0, math.inf),
         limit_range=(0, 1),
         effect=cohens_d(),
-    )
-
-
-class Snsv(SimilarityGap):
-    """Audit whose value is 0..0.5 with the setting `variant: normalized`."""
-
-    info = AuditInfo(
+    ),
+    LargestGap,
+)
+SNSV = SimilarityGap(
+    AuditInfo(
         name="snsv",
         title="Spread of similarities to the neutral list",
         question="How much does the similarity to the neutral list vary between values of the attribute?",
@@ -275,14 +290,11 @@ class Snsv(SimilarityGap):
         effect=cohens_f(
             "(standard deviation of the means) / (standard deviation over entities within an attribute value)",
         ),
-    )
-
-    def statistic(self, columns: int) -> StandardDeviation:
-        return StandardDeviation()
-
-
-class Pafs(SimilarityGap):
-    info = AuditInfo(
+    ),
+    lambda _: StandardDeviation(),
+)
+PAFS = SimilarityGap(
+    AuditInfo(
         name="pafs",
         title="Evenness of similarities to the neutral list",
         question="Are the lists for all values of the attribute equally similar to the neutral list?",
@@ -298,11 +310,10 @@ class Pafs(SimilarityGap):
             "Cohen’s f for two attribute values, at most f for more attribute values",
             no_effect=1.0,
         ),
-    )
-    settings_model = PafsSettings
-
-    def statistic(self, columns: int) -> Evenness:
-        return Evenness()
+    ),
+    lambda _: Evenness(),
+    PafsSettings,
+)
 
 
 # Audit `robustness`: similarity between lists for perturbed questions (a typo, a translation) and original

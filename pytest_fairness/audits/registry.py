@@ -43,9 +43,9 @@ AUDITS: dict[str, dict[str, str]] = {
         "score": "pytest_fairness.audits.scores:TextScore",
     },
     "recommendation": {
-        "snsr": "pytest_fairness.audits.list_similarity:Snsr",
-        "snsv": "pytest_fairness.audits.list_similarity:Snsv",
-        "pafs": "pytest_fairness.audits.list_similarity:Pafs",
+        "snsr": "pytest_fairness.audits.list_similarity:SNSR",
+        "snsv": "pytest_fairness.audits.list_similarity:SNSV",
+        "pafs": "pytest_fairness.audits.list_similarity:PAFS",
         "uncertainty": "pytest_fairness.audits.list_quality:Uncertainty",
         "robustness": "pytest_fairness.audits.list_similarity:Robustness",
         "shortfall": "pytest_fairness.audits.list_quality:Shortfall",
@@ -68,8 +68,8 @@ AUDITS: dict[str, dict[str, str]] = {
         "alignment_cost": "pytest_fairness.audits.multiple_choice:AlignmentCost",
     },
 }
-"""Import path `module:class` of each built-in audit, by kind of probe and name; `audit_classes` adds extensions'
-audits."""
+"""Import path `module:name` of each built-in audit (a class or an object), by kind of probe and name; `audit_classes`
+adds extensions' audits."""
 
 NEED_SETTINGS = {"lexicon", "score"}
 """Audits that need settings in the probe: lists of words, or the name of a scorer."""
@@ -120,7 +120,8 @@ def get(kind: str, name: str) -> AnyAudit:
     if not isinstance(entry, str):
         return entry()
     module, _, attribute = entry.partition(":")
-    audit: AnyAudit = getattr(import_module(module), attribute)()
+    found = getattr(import_module(module), attribute)
+    audit: AnyAudit = found() if isinstance(found, type) else found
     return audit
 
 
