@@ -17,7 +17,6 @@ from pytest_fairness.audits.info import (
     cohens_h,
 )
 from pytest_fairness.audits.lists import (
-    Key,
     ListAudit,
     ListItem,
     Lists,
@@ -257,7 +256,7 @@ class Uncertainty(ListAudit[UncertaintySettings]):
         trials = math.inf if item.probe.responses is not None else item.settings.repeats
         has_quality = attribute == NEUTRAL and item.probe.relevant is not None
         table = MatrixBuilder(values)
-        variations: dict[Key, ranked_lists.Variation] = {}
+        variations: dict[tuple[str, str], ranked_lists.Variation] = {}
         ndcg: dict[str, list[float]] = {}
         for lists in table.parts(item.probe, answers):
             compared = [each for each in lists.of_group(attribute) if each.group in values and each.trial < trials]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import permutations, product
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -20,7 +20,6 @@ from pytest_fairness.audits.info import (
     subject_of,
 )
 from pytest_fairness.audits.lists import (
-    Key,
     ListAudit,
     ListItem,
     Matrix,
@@ -74,9 +73,12 @@ class SimilaritySettings(AuditSettings):
     )
 
 
+KeyT = TypeVar("KeyT", bound=Hashable)
+
+
 def similarities(
-    item: ListItem[SimilaritySettings], pairs: Mapping[Key, Iterable[tuple[RecommendedList, RecommendedList]]]
-) -> dict[Key, list[float]]:
+    item: ListItem[SimilaritySettings], pairs: Mapping[KeyT, Iterable[tuple[RecommendedList, RecommendedList]]]
+) -> dict[KeyT, list[float]]:
     """Return the similarities of pairs of lists, under the keys of the pairs."""
     flat = [(key, first.items, second.items) for key, own in pairs.items() for first, second in own]
     settings = item.settings
@@ -87,20 +89,20 @@ def similarities(
         variant=settings.variant,
         k=item.probe.k,
     )
-    found: dict[Key, list[float]] = {}
+    found: dict[KeyT, list[float]] = {}
     for (key, *_), number in zip(flat, numbers.tolist(), strict=True):
         found.setdefault(key, []).append(number)
     return found
 
 
-def neutral_similarities(item: ListItem[SimilaritySettings], neutral: Iterable[RecommendedList]) -> dict[Key, float]:
+def neutral_similarities(item: ListItem[SimilaritySettings], neutral: Iterable[RecommendedList]) -> dict[str, float]:
     """Return, for each entity with several neutral lists, the mean similarity between two of these lists."""
     # In both orders, as not every measure is symmetric.
     pairs = {entity: permutations(own, 2) for entity, own in usable_by(neutral, "entity").items()}
     return {entity: statistics.fmean(own) for entity, own in similarities(item, pairs).items()}
 
 
-def noise_floor(of_entities: Mapping[Key, float]) -> dict[str, Json] | None:
+def noise_floor(of_entities: Mapping[str, float]) -> dict[str, Json] | None:
     """Return the mean similarity of neutral lists, which other lists hardly ever exceed, and the number of entities."""
     if not of_entities:
         return None
@@ -121,13 +123,13 @@ def similarity_to_neutral(
     """
     trials = compared_trials(item.probe, answers, attribute=attribute, perturbation=perturbation)
     table = MatrixBuilder(values, (*values, NEUTRAL))
-    floors: dict[Key, float] = {}
+    floors: dict[str, float] = {}
     for lists in table.parts(item.probe, answers):
         neutral = [each for each in lists.of_group(NEUTRAL, perturbation) if each.trial < trials]
         conditioned = [each for each in lists.of_group(attribute, perturbation) if each.value in values]
         by_entity = usable_by(neutral, "entity")
         pairs = {
-            key: product(own, by_entity.get(key[:1], ()))
+            key: product(own, by_entity.get(key[0], ()))
             for key, own in usable_by(conditioned, "entity", "value").items()
         }
         table.count([*conditioned, *neutral])
@@ -376,7 +378,7 @@ class Robustness(ListAudit[SimilaritySettings]):
         neutral = getattr(item.probe.perturbations[name], "where", "text") != "attribute"
         trials = compared_trials(item.probe, answers, perturbation=name)
         table = MatrixBuilder([PERTURBED], [CLEAN, PERTURBED])
-        floors: dict[Key, float] = {}
+        floors: dict[str, float] = {}
         for lists in table.parts(item.probe, answers):
             compared = [each for each in lists.all if (each.attribute == NEUTRAL) == neutral]
             clean = [each for each in compared if not each.perturbation and each.trial < trials]
@@ -427,8 +429,11 @@ def perturbed_snsr(item: ListItem[SimilaritySettings], answers: Answers, attribu
     values = tuple(value.label for value in item.probe.attributes[attribute].values)
     by_entity: list[dict[str, Floats]] = []
     for wording in (item.labels["perturbation"], ""):
-        own = [each for each in answers if each.labels["attribute"] in (NEUTRAL, attribute)]
-        own = [each for each in own if each.labels.get("perturbation", "") == wording]
+        own = [
+            each
+            for each in answers
+            if each.labels["attribute"] in (NEUTRAL, attribute) and each.labels.get("perturbation", "") == wording
+        ]
         matrix = similarity_to_neutral(item, own, attribute, values, wording)
         by_entity.append(dict(zip(matrix.units, matrix.rows, strict=True)))
     perturbed, clean = by_entity

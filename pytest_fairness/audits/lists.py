@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import chain, product
-from typing import ClassVar, NamedTuple
+from operator import attrgetter
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -240,16 +241,13 @@ def qualities(
 
 # Tables of one number for each entity and attribute value.
 
-Key = tuple[str, ...]
-"""Labels of lists, such as entity and attribute value."""
 
-
-def usable_by(lists: Iterable[RecommendedList], *names: str) -> dict[Key, list[RecommendedList]]:
-    """Return the usable lists, grouped by their attributes of these names."""
-    found: dict[Key, list[RecommendedList]] = {}
+def usable_by(lists: Iterable[RecommendedList], *names: str) -> dict[Any, list[RecommendedList]]:
+    """Return the usable lists, grouped by their attribute of this name, or by a tuple of several attributes."""
+    key, found = attrgetter(*names), dict[Any, list[RecommendedList]]()
     for each in lists:
         if each.usable:
-            found.setdefault(tuple(getattr(each, name) for name in names), []).append(each)
+            found.setdefault(key(each), []).append(each)
     return found
 
 
@@ -303,7 +301,7 @@ class MatrixBuilder:
 
     def __init__(self, values: Sequence[str], groups: Sequence[str] = ()) -> None:
         self.values, self.groups = tuple(values), tuple(groups) or tuple(values)
-        self.numbers: dict[Key, list[float]] = {}
+        self.numbers: dict[tuple[str, str], list[float]] = {}
         self.entities: set[str] = set()
         self.domains: dict[str, str] = {}
         self.merges: list[Merge] = []
