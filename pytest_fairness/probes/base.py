@@ -20,7 +20,6 @@ from pydantic import (
     field_serializer,
     model_validator,
 )
-from pydantic_core import PydanticCustomError
 
 from pytest_fairness import records
 from pytest_fairness.errors import FairnessError, counted
@@ -45,11 +44,8 @@ def _existing_tables(path: Path) -> Path:
         field_types.require_suffix(file, TABLE_SUFFIXES, "answers")
     suffixes = sorted({file.suffix.casefold() for file in files})
     if len(suffixes) > 1:
-        raise PydanticCustomError(
-            "file",
-            "{named} matches files of several formats ({suffixes}): write a pattern that ends in one of them",
-            {"named": quoted(path.name), "suffixes": ", ".join(suffixes)},
-        )
+        formats = f"{quoted(path.name)} matches files of several formats ({', '.join(suffixes)})"
+        raise ValueError(f"{formats}: write a pattern that ends in one of them")
     return path
 
 
@@ -70,7 +66,7 @@ def _free_field(name: str) -> str:
         cure = "connections are set in the ini, so remove it"
     else:
         return name
-    raise PydanticCustomError("field", "cannot be a further field of the request: {cure}", {"cure": cure})
+    raise ValueError(f"cannot be a further field of the request: {cure}")
 
 
 class SamplingSettings(ProbeModel):
@@ -168,20 +164,16 @@ class Variant(ProbeModel):
 
 def _valid_file_name(name: str) -> str:
     if (problem := field_types.name_problem(name)) is not None:
-        raise PydanticCustomError(
-            "name",
-            "{named} cannot be the name of baseline files: {problem}; choose another name",
-            {"named": quoted(name), "problem": problem},
-        )
+        raise ValueError(f"{quoted(name)} cannot be the name of baseline files: {problem}; choose another name")
     return name
 
 
 def _validated_audits(value: Json, info: ValidationInfo) -> Mapping[str, AuditSettings]:
     """Return the settings of the audits, which the loader has validated with the model of each audit."""
     if not isinstance(value, Mapping):
-        raise PydanticCustomError("audits", "must be a mapping of audits to their settings")
+        raise ValueError("must be a mapping of audits to their settings")  # noqa: TRY004 - pydantic reports no TypeError
     if not value:
-        raise PydanticCustomError("audits", "must name at least one audit")
+        raise ValueError("must name at least one audit")
     return dict(field_types.probe_source(info).audits)
 
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
 
 from pytest_fairness.languages import Language
 from pytest_fairness.probes import field_types
@@ -244,11 +243,9 @@ def _single_value_path(path: str) -> str:
     try:
         single = compiled_path(path).single
     except ValueError as error:
-        raise PydanticCustomError("path", "must be a JSONPath: {reason}", {"reason": str(error)}) from error
+        raise ValueError(f"must be a JSONPath: {error}") from error
     if not single:
-        raise PydanticCustomError(
-            "path", "must lead to one value, such as $.items[0].name: remove wildcards, slices, filters and `..`"
-        )
+        raise ValueError("must lead to one value, such as $.items[0].name: remove wildcards, slices, filters and `..`")
     return path
 
 

@@ -11,8 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_serializer, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_validator
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import field_types, prompts, table
@@ -111,11 +110,6 @@ class WinoBias(ProbeModel):
                 read_winobias(*files)
         return files
 
-    @field_serializer("winobias")
-    def _content(self, files: tuple[Path, ...]) -> list[str]:
-        """Serialize the files as digests, because stored measurements depend on their content, not on their paths."""
-        return [sha256(file.read_bytes()).hexdigest() for file in files]
-
 
 Items = Annotated[
     Annotated[tuple[AmbiguousSentence, ...], Tag("other"), Field(min_length=1)] | Annotated[WinoBias, Tag("mapping")],
@@ -180,8 +174,7 @@ class CoreferenceProbe(Probe):
         are English, too.
         """
         if any(code != "en" for code in to_language(written).codes):
-            raise PydanticCustomError(
-                "language",
+            raise ValueError(
                 "coreference probes are English only, because in other languages the nouns of occupations have a "
                 "gender. Remove `language`, or use `kind: stereotype`",
             )

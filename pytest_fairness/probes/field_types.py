@@ -7,11 +7,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationInfo
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, PlainSerializer, Tag, ValidationInfo
 
 from pytest_fairness.options import MAX_TRIALS
 from pytest_fairness.probes.diagnostics import Diagnostic, Part, quoted, raise_diagnostics, similar_file, suggestion
@@ -164,24 +164,18 @@ ScorerName = Annotated[Line, AfterValidator(_known_scorer)]
 
 def _inside_folder(path: Path, info: ValidationInfo) -> Path:
     """Return the absolute path of a file that a probe names; raise an error if the probe's folder does not hold it."""
-    quoted_path = quoted(path.as_posix())
+    named = quoted(path.as_posix())
     try:
         folder = probe_source(info).path.parent.resolve()
         found = (folder / path).resolve()
         inside = found.is_relative_to(folder) and not path.is_absolute()
         exists = inside and found.is_file()
     except (OSError, ValueError, RuntimeError):
-        raise PydanticCustomError("file", "{named} is not a file that can be read", {"named": quoted_path}) from None
+        raise ValueError(f"{named} is not a file that can be read") from None
     if not inside:
-        raise PydanticCustomError(
-            "file", "{named} lies outside the probe's folder: put it beside the probe file", {"named": quoted_path}
-        )
+        raise ValueError(f"{named} lies outside the probe's folder: put it beside the probe file")
     if not exists:
-        raise PydanticCustomError(
-            "file",
-            "there is no file {named} in the probe's folder{meant}",
-            {"named": quoted_path, "meant": similar_file(folder / path)},
-        )
+        raise ValueError(f"there is no file {named} in the probe's folder{similar_file(folder / path)}")
     return found
 
 
@@ -199,10 +193,8 @@ def _files_inside_folder(path: Path, info: ValidationInfo) -> Path:
     if not any(mark in part for mark in "*?[" for part in path.parts) or (folder / path).is_file():
         return _inside_folder(path, info)
     if path.is_absolute() or ".." in path.parts:
-        raise PydanticCustomError(
-            "file",
-            "{named} lies outside the probe's folder: put the files beside the probe file",
-            {"named": quoted(path.as_posix())},
+        raise ValueError(
+            f"{quoted(path.as_posix())} lies outside the probe's folder: put the files beside the probe file"
         )
     found = matching(folder / path)
     if not found:
@@ -211,9 +203,7 @@ def _files_inside_folder(path: Path, info: ValidationInfo) -> Path:
         if elsewhere is not None:
             found_path = quoted(elsewhere.relative_to(folder).as_posix())
             hint = f"; {found_path} has such a name: correct the folder in the pattern"
-        raise PydanticCustomError(
-            "file", "no file in the probe's folder matches {named}", {"named": quoted(path.as_posix()) + hint}
-        )
+        raise ValueError(f"no file in the probe's folder matches {quoted(path.as_posix())}{hint}")
     for file in found:
         _inside_folder(file.relative_to(folder), info)
     return folder / path
@@ -222,14 +212,15 @@ def _files_inside_folder(path: Path, info: ValidationInfo) -> Path:
 def require_suffix(file: Path, suffixes: Sequence[str], holds: str) -> None:
     """Raise an error if the name of a file ends in none of the suffixes; `holds` is a noun for the file's rows."""
     if file.suffix.casefold() not in suffixes:
-        raise PydanticCustomError(
-            "file",
-            "{named} is not a file of {holds}: its name must end in {suffixes}",
-            {"named": quoted(file.name), "holds": holds, "suffixes": ", ".join(suffixes)},
-        )
+        raise ValueError(f"{quoted(file.name)} is not a file of {holds}: its name must end in {', '.join(suffixes)}")
 
 
-ProbeFile = Annotated[Path, AfterValidator(_inside_folder)]
+def digest(file: Path) -> str:
+    """Return a digest of a file's content, on which stored measurements depend, in place of its path."""
+    return sha256(file.read_bytes()).hexdigest()
+
+
+ProbeFile = Annotated[Path, AfterValidator(_inside_folder), PlainSerializer(digest)]
 """A file that a probe names, by a relative path inside the probe's folder; the file must exist."""
 ProbeFiles = Annotated[Path, AfterValidator(_files_inside_folder)]
 """One or several files that a probe names, by a relative path or pattern (`answers/*.csv`) inside the probe's folder;

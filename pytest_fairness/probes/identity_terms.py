@@ -16,7 +16,6 @@ from importlib.util import find_spec
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, field_serializer
-from pydantic_core import PydanticCustomError
 
 from pytest_fairness.errors import ProbeError, counted
 from pytest_fairness.languages import Language
@@ -376,15 +375,13 @@ Terms = Annotated[tuple[Text, ...], Field(min_length=1)]
 
 def _needs_package(names_given: bool) -> bool:
     if not has_name_lists():
-        raise PydanticCustomError(
-            "names", 'the list of first names needs the package faker: pip install "pytest-fairness[names]"'
-        )
+        raise ValueError('the list of first names needs the package faker: pip install "pytest-fairness[names]"')
     return names_given
 
 
 def _is_name(name: str) -> str:
     if not name_forms([name]):
-        raise PydanticCustomError("names", "must be a name with at least two letters")
+        raise ValueError("must be a name with at least two letters")
     return name
 
 

@@ -259,7 +259,7 @@ class QuestionsFile(ProbeModel):
     @field_serializer("file")
     def _content(self, file: Path) -> list[str]:
         """Serialize the files as digests, because stored measurements depend on their content, not on their paths."""
-        return [sha256(path.read_bytes()).hexdigest() for path in field_types.matching(file)]
+        return [field_types.digest(path) for path in field_types.matching(file)]
 
 
 Items = Annotated[

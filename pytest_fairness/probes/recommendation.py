@@ -149,7 +149,8 @@ class RecommendationProbe(Probe):
     @cached_property
     def entities(self) -> tuple[Entity, ...]:
         """The entities that prompts are about; empty if recorded answers name them."""
-        return recommendation_prompts.entities_of(self.written_entities)
+        written = self.written_entities or ()
+        return written.read() if isinstance(written, EntitiesFile) else written
 
     @cached_property
     def attributes(self) -> dict[str, Attribute]:
@@ -157,9 +158,7 @@ class RecommendationProbe(Probe):
 
     @cached_property
     def _single_attributes(self) -> dict[str, Attribute]:
-        return {
-            name: shared_keys.attribute_from_values(name, written) for name, written in self.written_attributes.items()
-        }
+        return {name: Attribute(name, values, (name,)) for name, values in self.written_attributes.items()}
 
     def _with_combinations(self, single: Mapping[str, Attribute]) -> dict[str, Attribute]:
         combined = [shared_keys.combined_attribute([single[name] for name in names]) for names in self.cross]
@@ -326,7 +325,9 @@ class RecommendationProbe(Probe):
         if names:
             parts["prompt"] = clean.prompt
         for name in names:
-            parts[f"attribute {name}"] = canonical(sorted(map(_words_of_value, self.attributes[name].values)))
+            parts[f"attribute {name}"] = canonical(
+                sorted([value.label, value.text, value.indirect or ""] for value in self.attributes[name].values)
+            )
         if perturbation is not None and perturbation in self._wordings:
             other = self._wordings[perturbation]
             parts[f"perturbation {perturbation}"] = canonical(
@@ -340,15 +341,11 @@ def _translated(single: Mapping[str, Attribute], words: Mapping[str, Sequence[st
     return {
         name: Attribute(
             name,
-            tuple(Value(value.label, text) for value, text in zip(single[name].values, texts, strict=True)),
+            tuple(Value(label=value.label, text=text) for value, text in zip(single[name].values, texts, strict=True)),
             (name,),
         )
         for name, texts in words.items()
     }
-
-
-def _words_of_value(value: Value) -> list[str]:
-    return [value.label, value.text, value.indirect or ""]
 
 
 # Checks that the keys of a recommendation probe fit together.

@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BeforeValidator, Discriminator, Field, Tag, ValidationInfo, field_validator
 
 from pytest_fairness.errors import ProbeError
 from pytest_fairness.probes import field_types, prompts, table
@@ -41,10 +40,7 @@ def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
 
 def _require_column(name: str, content: Table) -> None:
     if name not in content.columns:
-        raise PydanticCustomError(
-            "column", "the file has no column {named}{cure}",
-            {"named": repr(name), "cure": suggestion(name, content.columns)},
-        )  # fmt: skip
+        raise ValueError(f"the file has no column {name!r}{suggestion(name, content.columns)}")
 
 
 class EntitiesFile(DataFile):
@@ -74,8 +70,7 @@ class EntitiesFile(DataFile):
         if sample is not None and {"file", "column"} <= info.data.keys():
             available = len(_entities(_table(info.data["file"], info, "entities"), info.data["column"], None))
             if sample > available:
-                message = "the file holds only {available} entities: lower `sample`"
-                raise PydanticCustomError("sample", message, {"available": available})
+                raise ValueError(f"the file holds only {available} entities: lower `sample`")
         return sample
 
     def read(self) -> tuple[Entity, ...]:
@@ -135,24 +130,16 @@ def _is_mapping(file: Path) -> bool:
         return False
 
 
-InlineEntity = Annotated[
-    Annotated[Line, Tag("other")] | Annotated[Entity, Tag("mapping")],
-    Discriminator(mapping_or_other),
-]
+def _from_name(written: object) -> object:
+    return written if isinstance(written, Mapping | Entity) else {"name": written}
+
+
+InlineEntity = Annotated[Entity, BeforeValidator(_from_name, json_schema_input_type=Line | Entity)]
 Entities = Annotated[
     Annotated[tuple[InlineEntity, ...], Tag("other"), Field(min_length=1)] | Annotated[EntitiesFile, Tag("mapping")],
     Discriminator(mapping_or_other),
 ]
 """Type of the key `entities`: a list of names, a list of names with domains, or a file."""
-
-
-def entities_of(written: Entities | None) -> tuple[Entity, ...]:
-    """Return the entities that the key `entities` lists or that its file holds; an empty tuple without the key."""
-    if written is None:
-        return ()
-    if isinstance(written, EntitiesFile):
-        return written.read()
-    return tuple(Entity(name=entity) if isinstance(entity, str) else entity for entity in written)
 
 
 # Perturbations of prompts: typing errors, or a translation.

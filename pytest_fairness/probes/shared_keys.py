@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal, Self, cast
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, field_validator, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from pytest_fairness.languages import NAMES, WITHOUT_BLANKS, Language, can_segment, language
 from pytest_fairness.options import MAX_TRIALS
@@ -25,8 +24,8 @@ from pytest_fairness.records import AnswerFormat, Json, Judging, NumberFormat, P
 _ARTICLE = re.compile(r"an?\s+(?=\S)", re.IGNORECASE)
 
 
-class ValueSettings(ProbeModel):
-    """Attribute value that the probe file writes as a mapping."""
+class Value(ProbeModel):
+    """One value of an attribute; a text in the probe file is its name and its words."""
 
     label: Line = Field(description="The value's name in reports and baselines.")
     text: Line = Field(description="The words that replace {value}.")
@@ -36,13 +35,11 @@ class ValueSettings(ProbeModel):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """One value of an attribute: its name, its words in a prompt, and its indirect wording (after a refusal)."""
+def _from_text(written: object) -> object:
+    return written if isinstance(written, Mapping | Value) else {"label": written, "text": written}
 
-    label: str
-    text: str
-    indirect: str | None = None
+
+WrittenValue = Annotated[Value, BeforeValidator(_from_text, json_schema_input_type=Line | Value)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,28 +51,12 @@ class Attribute:
     parts: tuple[str, ...]
 
 
-WrittenValue = Annotated[
-    Annotated[Line, Tag("other")] | Annotated[ValueSettings, Tag("mapping")],
-    Discriminator(mapping_or_other),
-]
-"""Type of an attribute value in a probe file: a text, which is its name and its words, or a mapping with separate keys
-for name and words."""
-
-
-def attribute_from_values(name: str, written: Sequence[str | ValueSettings]) -> Attribute:
-    values = (
-        Value(value, value) if isinstance(value, str) else Value(value.label, value.text, value.indirect)
-        for value in written
-    )
-    return Attribute(name, tuple(values), (name,))
-
-
 def combined_attribute(attributes: Sequence[Attribute]) -> Attribute:
     """Return a combination of attributes, such as `age+personality`, with one value for each combination of values."""
     combinations: list[tuple[Value, ...]] = [()]
     for attribute in attributes:
         combinations = [(*before, value) for before in combinations for value in attribute.values]
-    values = (Value("; ".join(value.label for value in parts), _joined(parts)) for parts in combinations)
+    values = (Value(label="; ".join(value.label for value in parts), text=_joined(parts)) for parts in combinations)
     names = tuple(attribute.name for attribute in attributes)
     return Attribute("+".join(names), tuple(values), names)
 
@@ -128,7 +109,7 @@ class GrowingTrials(ProbeModel):
     @model_validator(mode="after")
     def _grows(self) -> GrowingTrials:
         if self.start >= self.max:
-            raise PydanticCustomError("trials", "`start` must be below `max`; for a fixed number write `trials: 20`")
+            raise ValueError("`start` must be below `max`; for a fixed number write `trials: 20`")
         return self
 
 
@@ -169,15 +150,11 @@ def _known_code(code: str) -> str:
     codes = {name.casefold(): known for known, name in NAMES.items()}
     if code not in NAMES:
         cure = f"write {codes[code.casefold()]}" if code.casefold() in codes else "write an ISO 639 code, such as de"
-        raise PydanticCustomError(
-            "language", "{named} is not the code of a known language: {cure}", {"named": quoted(code), "cure": cure}
-        )
+        raise ValueError(f"{quoted(code)} is not the code of a known language: {cure}")
     if code in WITHOUT_BLANKS and not can_segment():
-        raise PydanticCustomError(
-            "language",
-            "{name} is written without blanks, and the package icu4py is needed to find its words: "
-            'pip install "pytest-fairness[segmentation]"',
-            {"name": NAMES[code]},
+        raise ValueError(
+            f"{NAMES[code]} is written without blanks, and the package icu4py is needed to find its words: "
+            'pip install "pytest-fairness[segmentation]"'
         )
     return code
 
@@ -233,9 +210,7 @@ def _read_toml(path: Path) -> dict[str, Json]:
             case _:
                 syntax = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
                 reason = f"{syntax}. Write lists such as refusals = ['I cannot', 'no way']"
-        raise PydanticCustomError(
-            "file", "{named} cannot be read as TOML: {reason}", {"named": quoted(path.name), "reason": reason}
-        ) from None
+        raise ValueError(f"{quoted(path.name)} cannot be read as TOML: {reason}") from None
 
 
 def _one_several_or_declared(given: object) -> str:

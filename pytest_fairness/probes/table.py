@@ -18,7 +18,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from pydantic import Field, field_serializer, field_validator
+from pydantic import Field, field_validator
 
 from pytest_fairness.errors import ProbeError, counted, joined
 from pytest_fairness.probes import prompts
@@ -426,11 +426,6 @@ class DataFile(ProbeModel):
     def _has_known_suffix(cls, file: Path) -> Path:
         require_suffix(file, cls.suffixes, cls.holds)
         return file
-
-    @field_serializer("file")
-    def _content(self, file: Path) -> str:
-        """Serialize the file as a digest, because stored measurements depend on its content, not on its path."""
-        return sha256(file.read_bytes()).hexdigest()
 
 
 def as_items(written: Json) -> list[str] | None:

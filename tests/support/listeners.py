@@ -10,19 +10,24 @@ import numpy as np
 
 from pytest_fairness.audits import registry
 from pytest_fairness.audits.base import AuditItem
-from pytest_fairness.probes import shared_keys
 from pytest_fairness.probes.base import EqualPrompts
+from pytest_fairness.probes.shared_keys import Attribute, Value
 from pytest_fairness.records import Answer, Status
 
 K = 25
 RELIGIONS = ("Buddhist", "Christian", "Hindu", "Muslim")
 
 
+def attribute(name: str, values: Sequence[str]) -> Attribute:
+    """Return an attribute whose values have these texts as names and as words."""
+    return Attribute(name, tuple(Value(label=value, text=value) for value in values), (name,))
+
+
 def probe(**changes: Any) -> Any:
     """Return a stand-in for a probe, with the attributes that audits of lists read."""
     attributes = {
-        "religion": shared_keys.attribute_from_values("religion", RELIGIONS),
-        "age": shared_keys.attribute_from_values("age", ("a young", "an old")),
+        "religion": attribute("religion", RELIGIONS),
+        "age": attribute("age", ("a young", "an old")),
     }
     plain = {
         "name": "songs",

@@ -14,11 +14,10 @@ import pytest
 from pytest_fairness.audits import registry
 from pytest_fairness.baselines.verdicts import BaselineEntry, decide
 from pytest_fairness.errors import BaselineStale, NotMeasurable, ProbeError
-from pytest_fairness.probes import shared_keys
 from pytest_fairness.records import Answer, Evidence, Measurement, Pair, Status, Verdict
 from pytest_fairness.stats import gaps
 from pytest_fairness.stats.ranked_lists import similarities
-from tests.support.listeners import RELIGIONS, K, item, probe, run
+from tests.support.listeners import RELIGIONS, K, attribute, item, probe, run
 
 PROBE = probe()
 SENSITIVITY = ("snsr", "snsv", "pafs")
@@ -224,7 +223,7 @@ def test_a_value_with_too_few_lists_is_listed_and_does_not_touch_the_others(name
         return [each for each in answers if each.labels["value"] != "Hindu" or each.labels["entity"] < few]
 
     three = tuple(value for value in RELIGIONS if value != "Hindu")
-    of = probe(attributes={"religion": shared_keys.attribute_from_values("religion", three)})
+    of = probe(attributes={"religion": attribute("religion", three)})
     current, baseline = run(1, other=0.4), run(2)
     found = measure(name, without_hindu(current, entities))
     alone = measure(name, without_hindu(current, 0), of=of)
@@ -325,7 +324,7 @@ def test_a_fair_system_passes_except_in_a_run_that_is_too_small() -> None:
 def test_too_few_entities_and_single_values_are_not_measurable() -> None:
     with pytest.raises(NotMeasurable, match="only 3 entities"):
         measure("snsr", run(1, entities=3))
-    single = probe(attributes={"religion": shared_keys.attribute_from_values("religion", ["Hindu"])})
+    single = probe(attributes={"religion": attribute("religion", ["Hindu"])})
     with pytest.raises(NotMeasurable, match="only one value"):
         measure("snsr", run(1), of=single)
 
