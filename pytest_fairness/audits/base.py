@@ -336,7 +336,9 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
 
         `n` and `missing` are the numbers of read and of unread answers by group, of the current run or of its baseline.
         """
-        return {group: count / (count + n.get(group, 0)) for group, count in missing.items() if count + n.get(group, 0)}
+        counting = measurement.evidence.counting or {}
+        read = {group: counting.get(group, 1.0) * n.get(group, 0) for group in missing}
+        return {group: count / (count + read[group]) for group, count in missing.items() if count + read[group]}
 
     def unread_worsening(
         self,

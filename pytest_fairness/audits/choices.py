@@ -313,8 +313,8 @@ def choices_table(coded: Sequence[CodedAnswer]) -> UnitTable:
         step=_change_per_answer(coded),
         # If all items have the score 0, the standard error is not 0, because other answers may differ.
         least_error=intervals.least_difference_error(known),
-        explain=lambda value: Explanation.of(
-            f"{value:.3g} ({total['stereotypical']} stereotypical choices, {total['anti_stereotypical']} "
+        explain=lambda found: Explanation.of(
+            f"{found.value:.3g} ({total['stereotypical']} stereotypical choices, {total['anti_stereotypical']} "
             f"anti-stereotypical, {total['ambiguous']} undecided)",
             (f"{unit} ({-score:.2g})" for score, unit in strongest),
             {unit: score for unit, score in scores.items() if score},
@@ -485,9 +485,9 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
             step=1 / pairs if pairs else 0.0,
             least_error=intervals.least_difference_error(pairs),
             effect_basis=[share for share in accuracy.values() if share is not None],
-            explain=lambda value: Explanation.of(
-                f"accuracy gap {value:.3g} ({accuracy['pro'] or 0:.1%} of answers to pro-stereotypical sentences are "
-                f"right, {accuracy['anti'] or 0:.1%} of answers to anti-stereotypical sentences)",
+            explain=lambda found: Explanation.of(
+                f"accuracy gap {found.value:.3g} ({accuracy['pro'] or 0:.1%} of answers to pro-stereotypical sentences "
+                f"are right, {accuracy['anti'] or 0:.1%} of answers to anti-stereotypical sentences)",
                 [f"{more}, the anti-stereotypical sentence in {only[1]}"],
                 # Baselines store these names; “only” means “more often”, if an item has several trials.
                 {

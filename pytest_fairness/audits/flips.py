@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_fairness.audits import record_decisions
 from pytest_fairness.audits.base import Example
-from pytest_fairness.audits.info import AuditInfo, Direction, cohens_h
+from pytest_fairness.audits.info import AuditInfo, Direction, axis_of, cohens_h
 from pytest_fairness.audits.record_decisions import (
     SHOWN_TEXT,
     DecisionSettings,
@@ -92,6 +92,23 @@ class FlipRate(RecordAudit[DecisionSettings]):
         complete = [
             record for record, is_complete in zip(records.values(), complete_rows(rows), strict=True) if is_complete
         ]
+        shared, favour = _shares_of_changes(complete, repeats), directions(complete, flip.attribute, flip.values)
+
+        def explain(found: Measurement) -> Explanation:
+            share, floor = shared
+            again = f", {floor:.1%} when the prompt is repeated"
+            again = "; no prompt was repeated" if repeats is Repeats.NONE else again
+            told = f"{share:.1%} of answers about {len(complete)} records change with a flip{again}"
+            phrase = f"flip rate {found.value:.3g} ({told})"
+            if not favour:
+                return Explanation(phrase)
+            test = f"; McNemar p = {favour['mcnemar_p']:.2g}"
+            numbers = (favour["n10"], favour["n01"])
+            return record_decisions.explained_flips(
+                phrase, item.probe.positive, favour["values"], numbers, axis_of(item), test
+            )
+
+        flips = changed_answers(item.probe, flip, complete)
         return UnitTable(
             units=tuple(records),
             columns=("changed when flipped", "changed when the prompt is repeated"),
@@ -100,16 +117,17 @@ class FlipRate(RecordAudit[DecisionSettings]):
             missing=missing,
             step=1 / (len(complete) * trials * (len(flip.values) - 1)) if complete else 0.0,
             least_error=intervals.least_difference_error(len(complete)),
-            effect_basis=_shares_of_changes(complete, repeats),
+            effect_basis=shared,
+            explain=explain,
             details={
                 **shares(complete, repeats),
                 "own_values": {
                     value: sum(record.labels[flip.attribute] == value for record in complete) for value in flip.values
                 },
                 "positive": item.probe.positive,
-                **directions(complete, flip.attribute, flip.values),
+                **favour,
                 **change_with_other_fields(item.probe, flip, complete),
-                "flips": (flips := changed_answers(item.probe, flip, complete)),
+                "flips": flips,
                 "examples": [flip_example(flip) for flip in flips],
                 **record_decisions.judge_details(item.probe, answers),
             },
@@ -167,13 +185,6 @@ class FlipRate(RecordAudit[DecisionSettings]):
         return record_decisions.changed_columns_and_records(
             table, units, current, baseline, current[:, 0] - baseline[:, 0]
         )
-
-    def explanation(self, item: RecordItem[DecisionSettings], measurement: Measurement) -> Explanation:
-        details, evidence = measurement.details, measurement.evidence
-        share, floor = evidence.effect_basis
-        again = "; no prompt was repeated" if details["floor"] is None else f", {floor:.1%} when the prompt is repeated"
-        shares = f"{share:.1%} of answers about {evidence.units} records change with a flip{again}"
-        return replace(super().explanation(item, measurement), phrase=f"flip rate {measurement.value:.3g} ({shares})")
 
     def examples(
         self, item: RecordItem[DecisionSettings], measurement: Measurement, answers: Answers
@@ -429,14 +440,28 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
         return float(answer.content == probe.positive)
 
     def table_of(self, item: RecordItem[DecisionSettings], answers: Answers, table: UnitTable) -> UnitTable:
-        complete = int(table.complete.sum())
-        trials = 1 + max((answer.trial for answer in answers), default=0)
+        rows, trials = table.rows[table.complete], 1 + max((answer.trial for answer in answers), default=0)
+        complete, values, positive = len(rows), table.columns, item.probe.positive
+        shares = rows.mean(axis=0).tolist() if complete else []
+
+        def explain(found: Measurement) -> Explanation:
+            first, second = self.compared_columns(rows.mean(axis=0))
+            phrase = (
+                f"difference {found.value:.3g} (of the same {complete} records, {shares[first]:.1%} get {positive!r} "
+                f"if shown as {values[first]} and {shares[second]:.1%} if shown as {values[second]})"
+            )
+            numbers = _in_favour(rows, first, second)
+            return record_decisions.explained_flips(
+                phrase, positive, (values[first], values[second]), numbers, axis_of(item)
+            )
+
         return replace(
             table,
             step=1 / (complete * trials) if complete else 0.0,
             least_error=intervals.least_difference_error(complete),
-            effect_basis=table.rows[table.complete].mean(axis=0).tolist() if complete else (),
-            details={"positive": item.probe.positive, **table.details},
+            effect_basis=shares,
+            explain=explain,
+            details={"positive": positive, **table.details},
         )
 
     def statistic(self, columns: int) -> UnitStatistic:
@@ -455,17 +480,10 @@ class FlipDirection(ShownValueAudit[DecisionSettings]):
                 }
                 for name, share in zip(table.columns, rows.mean(axis=0), strict=True)
             },
-            "n10": int((rows[:, first] > rows[:, second]).sum()),
-            "n01": int((rows[:, first] < rows[:, second]).sum()),
+            **dict(zip(("n10", "n01"), _in_favour(rows, first, second), strict=True)),
         }
 
-    def explanation(self, item: RecordItem[DecisionSettings], measurement: Measurement) -> Explanation:
-        names, details = item.probe.flips[item.labels["attribute"]].values, measurement.details
-        shares = dict(zip(names, measurement.evidence.effect_basis, strict=True))
-        first, second = details["values"]
-        return replace(
-            super().explanation(item, measurement),
-            phrase=f"difference {measurement.value:.3g} (of the same {measurement.evidence.units} records, "
-            f"{shares[first]:.1%} get {item.probe.positive!r} if shown as {first} and {shares[second]:.1%} if shown "
-            f"as {second})",
-        )
+
+def _in_favour(rows: Floats, first: int, second: int) -> tuple[int, int]:
+    """Return how many records get the positive answer more often with the first value, and with the second."""
+    return int((rows[:, first] > rows[:, second]).sum()), int((rows[:, first] < rows[:, second]).sum())

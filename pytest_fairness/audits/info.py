@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from pytest_fairness.records import Contributor, ItemResult, Json, Measurement, Size, without_nonfinite
 
@@ -521,9 +521,16 @@ def details_of(result: ItemResult) -> dict[str, Json]:
     }
 
 
-def axis_of(result: ItemResult) -> str:
+class Labelled(Protocol):
+    """An item or its result, with the labels of the item."""
+
+    @property
+    def labels(self) -> Mapping[str, str]: ...
+
+
+def axis_of(item: Labelled) -> str:
     """Return the attributes of an item as a phrase: `race and gender`, or `who is spoken of` without any."""
-    attribute = result.labels.get("attribute") or next(iter(result.labels), None)
+    attribute = item.labels.get("attribute") or next(iter(item.labels), None)
     return shortened(attribute).replace("+", " and ").replace("_", " ") if attribute else "who is spoken of"
 
 

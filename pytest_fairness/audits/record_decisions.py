@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from pytest_fairness.audits.base import AuditItem, Example, SettingsT
-from pytest_fairness.audits.info import axis_of, cohens_h, details_of, shortened
+from pytest_fairness.audits.info import axis_of, cohens_h, shortened
 from pytest_fairness.audits.unit_audit import (
     MINIMUM_UNITS,
     Intersection,
@@ -37,7 +37,7 @@ from pytest_fairness.records import (
     Measurement,
 )
 from pytest_fairness.stats import gaps, intervals
-from pytest_fairness.stats.resampling import Floats, Ints, number_or_none
+from pytest_fairness.stats.resampling import Floats, number_or_none
 from pytest_fairness.stats.unit_statistics import Cell, ShareGap
 
 # Base class of audits of decisions about records, and the answers grouped by record.
@@ -128,34 +128,12 @@ class RecordAudit(UnitAudit[CounterfactualProbe, SettingsT]):
         flip = item.probe.flips[item.labels["attribute"]]
         return Intersection(tuple(part.attribute for part in flip.parts), flip.cells) if flip.parts else None
 
-    def explanation(self, item: RecordItem[SettingsT], measurement: Measurement) -> Explanation:
-        details, found = measurement.details, super().explanation(item, measurement)
-        if details.get("n10") is None:
-            return found
-        first, second = details["values"][:2]
-        in_favour = details["n10"], details["n01"]
-        test = f"; McNemar p = {details['mcnemar_p']:.2g}" if "mcnemar_p" in details else ""
-        told = (
-            f"the answer {item.probe.positive!r} more often as {first} ({counted(in_favour[0], 'record')}) than "
-            f"as {second} ({counted(in_favour[1], 'record')}{test})"
-        )
-        names = [f"records in favour of {value}" for value in (first, second)]
-        return Explanation.of(found.phrase, [told] if any(in_favour) else (), dict(zip(names, in_favour, strict=True)))
-
     def contributors(self, measurement: Measurement, comparison: Comparison | None) -> Sequence[Contributor]:
         moved = comparison.explanation.contributors if comparison is not None and comparison.value > 0 else ()
         return (*measurement.explanation.contributors, *moved)
 
     def finding(self, result: ItemResult) -> str:
-        axis, details = axis_of(result), details_of(result)
-        description = f"Decisions depend on {axis}."
-        if details.get("n10") is not None:
-            first, second = map(shortened, details["values"])
-            description += (
-                f" {details['n10']} records get the positive answer more often as {first} than as {second}; "
-                f"{details['n01']} records get it more often as {second}."
-            )
-        return description
+        return f"Decisions depend on {axis_of(result)}."
 
     def comparable(self, item: RecordItem[SettingsT], current: Answers, baseline: Answers) -> tuple[Answers, Answers]:
         """Return the answers, cut to the same number of trials unless the change is linear.
@@ -225,6 +203,23 @@ def judge_details(probe: CounterfactualProbe, answers: Answers) -> dict[str, Jso
     }
 
 
+def explained_flips(
+    phrase: str, positive: str, values: Sequence[str], in_favour: Sequence[int], axis: str, test: str = ""
+) -> Explanation:
+    """Return the explanation of decisions about records with two values: how many records favour each of them."""
+    (first, second), (more, fewer) = values, in_favour
+    told = (
+        f"the answer {positive!r} more often as {first} ({counted(more, 'record')}) than as {second} "
+        f"({counted(fewer, 'record')}{test})"
+    )
+    finding = (
+        f"Decisions depend on {axis}. {more} records get the positive answer more often as {shortened(first)} than as "
+        f"{shortened(second)}; {fewer} records get it more often as {shortened(second)}."
+    )
+    names = {f"records in favour of {value}": number for value, number in zip(values, in_favour, strict=True)}
+    return Explanation.of(phrase, [told] if more or fewer else (), names, finding)
+
+
 def counts(groups: Sequence[str], pairs: Iterable[tuple[str, Answer]]) -> tuple[dict[str, int], dict[str, int]]:
     """Return the numbers of usable and of missing answers, each by group."""
     usable, missing = Counter[str](), Counter[str]()
@@ -265,6 +260,38 @@ def side_by_side(records: Iterable[str], attribute: str, answers: Answers) -> li
 # The groups are the values of an attribute, and the unit is the record. Each two groups are compared by themselves.
 # A rate with too few records is not compared: a group without truly positive records has no true positive rate.
 # Reports list it with its numbers and the reason; it changes nothing for the other groups.
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A rate of a group, and why it is not compared (empty if it is); without records of the group it is undefined."""
+
+    name: str
+    group: str
+    cell: Cell
+    left_out: str
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the rate with Wilson's interval."""
+        cell, z = self.cell, intervals.quantile(0.975)
+        return {
+            "name": self.name,
+            "group": self.group,
+            "records": int(cell.size),
+            "hits": cell.total_hits,
+            "rate": cell.rate if cell.size else None,
+            "interval": list(intervals.wilson(cell.effective_hits, cell.effective_size, z)) if cell.size else None,
+            "left_out": self.left_out,
+        }
+
+
+def known_rates(rates: Sequence[Rate]) -> dict[str, float]:
+    return {f"{rate.name} of {rate.group}": rate.cell.rate for rate in rates if rate.cell.size}
+
+
+def cells_of(rows: Floats) -> list[Cell]:
+    """Return the cells of complete rows of hits and sizes."""
+    return [Cell.of(rows, place) for place in range(rows.shape[1] // 2)]
 
 
 class GroupAudit(RecordAudit[SettingsT]):
@@ -308,17 +335,28 @@ class GroupAudit(RecordAudit[SettingsT]):
         """Return a record's measured answers by the stated group; by default, those about the unchanged record."""
         return {answered.labels[item.labels["attribute"]]: answered.own}
 
-    def left_out(self, sizes: Floats, units: Ints) -> list[str]:
-        """Return, for each cell (a rate of a group), why it is not compared; an empty text for a compared cell.
-
-        `sizes` are the cells' numbers of records, `units` those of records or clusters of records.
-        """
+    def left_out(self, cells: Sequence[Cell]) -> list[str]:
+        """Return, for each cell (a rate of a group), why it is not compared; an empty text for a compared cell."""
         few = f"fewer than {MINIMUM_UNITS} records"
-        reasons = [few if size else "no records" for size in sizes]
-        return [reason if unit < MINIMUM_UNITS else "" for reason, unit in zip(reasons, units, strict=True)]
+        return ["" if cell.units >= MINIMUM_UNITS else few if cell.size else "no records" for cell in cells]
 
     def table(self, item: RecordItem[SettingsT], answers: Answers) -> UnitTable:
-        """Return the table with a row for each record.
+        table, rates = self.rates_table(item, answers)
+        shown, by_name = {name: list[str]() for name in self.rates}, {name: list[float]() for name in self.rates}
+        for rate in rates:
+            if not rate.left_out:
+                shown[rate.name].append(f"{rate.cell.rate:.1%} of {rate.group}")
+                by_name[rate.name].append(rate.cell.rate)
+        told = "; ".join(f"{name}: {', '.join(shares) or 'none defined'}" for name, shares in shown.items())
+        apart = max(by_name.values(), key=lambda shares: max(shares, default=0) - min(shares, default=0))
+        return replace(
+            table,
+            effect_basis=apart,
+            explain=lambda found: Explanation.of(f"gap {found.value:.3g} ({told})", contributions=known_rates(rates)),
+        )
+
+    def rates_table(self, item: RecordItem[SettingsT], answers: Answers) -> tuple[UnitTable, list[Rate]]:
+        """Return the table with a row for each record, and the rates.
 
         Each pair (rate, group) has two columns, hits and size; all columns of hits come first. A record has its share
         of hits and the size 1 in the columns of its own pair, and 0 in all other columns. A group's rate is mean hits /
@@ -326,47 +364,76 @@ class GroupAudit(RecordAudit[SettingsT]):
         """
         attribute = item.labels["attribute"]
         groups: tuple[str, ...] = item.probe.flips[attribute].values
-        cells = [(rate, group) for rate in self.rates for group in groups]
+        pairs = [(rate, group) for rate in self.rates for group in groups]
         known = self.counted_answers(item, answers)
         by_name = by_record(known)
-        rows = np.full((len(by_name), 2 * len(cells)), np.nan)
+        rows = np.full((len(by_name), 2 * len(pairs)), np.nan)
         for row, answered in enumerate(by_name.values()):
             usable = {
                 group: [answer for answer in by_trial.values() if answer.usable]
                 for group, by_trial in self.answers_by_group(item, answered).items()
             }
-            rates = {group: self.rate_of(item.probe, own[0]) for group, own in usable.items() if own}
-            if len(rates) < len(usable) or None in rates.values():
+            named = {group: self.rate_of(item.probe, own[0]) for group, own in usable.items() if own}
+            if len(named) < len(usable) or None in named.values():
                 continue
             rows[row] = 0.0
-            for group, rate in rates.items():
-                cell = cells.index((str(rate), group))
-                rows[row, cell] = statistics.fmean(self.is_hit(item.probe, answer) for answer in usable[group])
-                rows[row, len(cells) + cell] = 1.0
-        names = [f"{rate} of {group}" for rate, group in cells]
+            for group, rate in named.items():
+                place = pairs.index((str(rate), group))
+                rows[row, place] = statistics.fmean(self.is_hit(item.probe, answer) for answer in usable[group])
+                rows[row, len(pairs) + place] = 1.0
         n, missing = counts(groups, ((shown_value(answer, attribute), answer) for answer in known))
-        trials = 1 + max((answer.trial for answer in known), default=0)
-        observed = self.observations(item, known, tuple(by_name), rows)
-        reasons = self.left_out(*_sizes_and_units(observed))
+        cells = cells_of(self.observations(item, known, tuple(by_name), rows))
+        reasons = self.left_out(cells)
         rows = _without_cells(rows, reasons)
-        sizes = np.nansum(rows[:, len(cells) :], axis=0)
-        smallest = int(min(sizes[sizes > 0], default=0))
-        return UnitTable(
+        rates = [Rate(*pair, cell, why) for pair, cell, why in zip(pairs, cells, reasons, strict=True)]
+        compared = [rate for rate in rates if not rate.left_out]
+        smallest = int(min((rate.cell.size for rate in compared), default=0))
+        trials = 1 + max((answer.trial for answer in known), default=0)
+        records = Counter[str]()
+        for each in compared:
+            records[each.group] += int(each.cell.size)
+        unlisted = self._unlisted(item, answers)
+        table = UnitTable(
             units=tuple(by_name),
-            columns=(*names, *(f"in {name}" for name in names)),
+            columns=(
+                *(f"{rate} of {group}" for rate, group in pairs),
+                *(f"in {rate} of {group}" for rate, group in pairs),
+            ),
             rows=rows,
             n=n,
             missing=missing,
             step=1 / (float(smallest) * trials) if smallest else 0.0,
             least_error=intervals.least_difference_error(smallest),
-            effect_basis=_most_different_rates(cells, observed, reasons),
+            # All unread answers of a group may belong to the smallest of its rates.
+            counting={
+                group: min(rate.cell.size / total for rate in compared if rate.group == group)
+                for group, total in records.items()
+            },
+            notes=self._notes(rates, unlisted),
             details={
-                "rates": _rates(cells, observed, reasons),
-                "unlisted": self._unlisted(item, answers),
+                "rates": [rate.to_json() for rate in rates],
+                "unlisted": unlisted,
                 "positive": item.probe.positive,
                 **judge_details(item.probe, known),
             },
         )
+        return table, rates
+
+    def _notes(self, rates: Sequence[Rate], unlisted: Mapping[str, Json]) -> list[Concern]:
+        notes = []
+        if small := [
+            f"{rate.name + ' of ' if len(self.rates) > 1 else ''}{rate.group} "
+            f"({rate.cell.total_hits:.4g} of {counted(int(rate.cell.size), 'record')}, {rate.left_out})"
+            for rate in rates
+            if rate.left_out
+        ]:
+            notes.append(Concern("small_groups", f"not compared: {', '.join(small)}", withholds="nothing"))
+        if unlisted["records"]:
+            message = f"{counted(unlisted['records'], 'record')} of other or unknown groups: not compared"
+            if unlisted["answers"]:
+                message += f" ({unlisted['hits']:.4g} of {counted(unlisted['answers'], 'answer')} positive)"
+            notes.append(Concern("unlisted_groups", message, withholds="nothing"))
+        return notes
 
     def observations(self, item: RecordItem[SettingsT], answers: Answers, units: Sequence[str], rows: Floats) -> Floats:
         complete, clusters = complete_rows(rows), self.clusters(item, answers)
@@ -405,7 +472,7 @@ class GroupAudit(RecordAudit[SettingsT]):
 
     def shared_rows(self, current: Floats, baseline: Floats) -> tuple[Floats, Floats]:
         """Return the rows of both runs without the cells that are too small in one of them."""
-        reasons = zip(*(self.left_out(*_sizes_and_units(rows)) for rows in (current, baseline)), strict=True)
+        reasons = zip(*(self.left_out(cells_of(rows)) for rows in (current, baseline)), strict=True)
         small = [any(pair) for pair in reasons]
         return _without_cells(current, small), _without_cells(baseline, small)
 
@@ -417,41 +484,16 @@ class GroupAudit(RecordAudit[SettingsT]):
     def unread_shares(
         self, measurement: Measurement, n: Mapping[str, int], missing: Mapping[str, int]
     ) -> dict[str, float]:
-        """Return the shares of the compared groups.
+        """Return the shares of the compared groups, and of others if most of their answers are unread.
 
-        All unread answers of a group may belong to the smallest of its rates. A group that is not compared counts only
-        if most of its answers are unread, because it may be too small for this reason.
+        Such a group may be too small to be compared for this reason.
         """
-        rates = [part for part in measurement.details["rates"] if not part["left_out"]]
-        records = Counter(dict.fromkeys(n, 0))
-        for part in rates:
-            records[part["group"]] += part["records"]
-        whole = super().unread_shares(measurement, n, missing)
-        shares = {group: share for group, share in whole.items() if share > 0.5 and missing[group] >= MINIMUM_UNITS}
-        for part in rates:
-            group, count = part["group"], missing.get(part["group"], 0)
-            if count:
-                read = n.get(group, 0) * part["records"] / records[group]
-                shares[group] = max(shares.get(group, 0.0), count / (count + read))
-        return shares
-
-    def concerns(self, item: RecordItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        notes = []
-        left_out = [
-            f"{part['name'] + ' of ' if len(self.rates) > 1 else ''}{part['group']} "
-            f"({part['hits']:.4g} of {counted(part['records'], 'record')}, {part['left_out']})"
-            for part in measurement.details["rates"]
-            if part["left_out"]
-        ]
-        if left_out:
-            notes.append(Concern("small_groups", f"not compared: {', '.join(left_out)}", withholds="nothing"))
-        unlisted = measurement.details["unlisted"]
-        if unlisted["records"]:
-            message = f"{counted(unlisted['records'], 'record')} of other or unknown groups: not compared"
-            if unlisted["answers"]:
-                message += f" ({unlisted['hits']:.4g} of {counted(unlisted['answers'], 'answer')} positive)"
-            notes.append(Concern("unlisted_groups", message, withholds="nothing"))
-        return [*super().concerns(item, answers, measurement), *notes]
+        compared = measurement.evidence.counting or {}
+        return {
+            group: share
+            for group, share in super().unread_shares(measurement, n, missing).items()
+            if (missing[group] and group in compared) or (share > 0.5 and missing[group] >= MINIMUM_UNITS)
+        }
 
     def change_details(
         self, table: UnitTable, units: Sequence[str], current: Floats, baseline: Floats
@@ -472,61 +514,17 @@ class GroupAudit(RecordAudit[SettingsT]):
             ],
         )
 
-    def explanation(self, item: RecordItem[SettingsT], measurement: Measurement) -> Explanation:
-        parts: dict[str, list[str]] = {rate: [] for rate in self.rates}
-        rates = measurement.details["rates"]
-        for part in rates:
-            if not part["left_out"]:
-                parts[part["name"]].append(f"{part['rate']:.1%} of {part['group']}")
-        told = "; ".join(f"{rate}: {', '.join(shares) or 'none defined'}" for rate, shares in parts.items())
-        known = {f"{part['name']} of {part['group']}": part["rate"] for part in rates if part["rate"] is not None}
-        return Explanation(f"gap {measurement.value:.3g} ({told})", contributions=known)
-
 
 def _positive_share(probe: CounterfactualProbe, answer: Answer) -> float:
     """Return 1 for a positive answer, else 0; the content of a number is such a share already."""
     return answer.content if isinstance(answer.content, float) else float(answer.content == probe.positive)
 
 
-def _most_different_rates(cells: Sequence[tuple[str, str]], rows: Floats, reasons: Sequence[str]) -> Sequence[float]:
-    by_name: dict[str, list[float]] = {}
-    for place, (name, _) in enumerate(cells):
-        if not reasons[place]:
-            by_name.setdefault(name, []).append(Cell.of(rows, place).rate)
-    return max(by_name.values(), key=lambda rates: max(rates) - min(rates), default=())
-
-
 RATES_APART = cohens_h("the rates of the two groups that differ most")
 """Effect size of the gaps between groups of records."""
-
-
-def _sizes_and_units(rows: Floats) -> tuple[Floats, Ints]:
-    """Return the number of records and of units of each cell, from complete rows of hits and sizes."""
-    sizes = rows[:, rows.shape[1] // 2 :]
-    return sizes.sum(axis=0), np.count_nonzero(sizes, axis=0)
 
 
 def _without_cells(rows: Floats, left_out: Sequence[object]) -> Floats:
     """Set hits and size to 0 in the cells with a reason to be left out; NaN stays NaN."""
     small = np.array([bool(reason) for reason in left_out])
     return np.where(np.tile(small, 2) & ~np.isnan(rows), 0.0, rows)
-
-
-def _rates(cells: Sequence[tuple[str, str]], rows: Floats, reasons: Sequence[str]) -> list[dict[str, Json]]:
-    """Return each rate of each group with Wilson's interval; both are `None` if no record of the group counts."""
-    rates, z = [], intervals.quantile(0.975)
-    for place, (rate, group) in enumerate(cells):
-        cell = Cell.of(rows, place)
-        interval = list(intervals.wilson(cell.effective_hits, cell.effective_size, z)) if cell.size else None
-        rates.append(
-            {
-                "name": rate,
-                "group": group,
-                "records": int(cell.size),
-                "hits": cell.total_hits,
-                "rate": cell.rate if cell.size else None,
-                "interval": interval,
-                "left_out": reasons[place],
-            }
-        )
-    return rates

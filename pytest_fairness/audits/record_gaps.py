@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, Literal, Self
@@ -22,6 +22,7 @@ from pytest_fairness.audits.record_decisions import (
     RecordAnswers,
     RecordItem,
     by_record,
+    known_rates,
     shown_value,
 )
 from pytest_fairness.audits.rules import LimitWithTest
@@ -31,7 +32,7 @@ from pytest_fairness.probes.counterfactual import FLIPPED, OWN, CounterfactualPr
 from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.records import Answer, Answers, Comparison, Concern, Contributor, Explanation, Json, Measurement
 from pytest_fairness.stats import intervals
-from pytest_fairness.stats.resampling import Floats, Ints, number_or_none
+from pytest_fairness.stats.resampling import Floats, number_or_none
 from pytest_fairness.stats.unit_statistics import Cell, ImpactRatio, log_ratio
 
 # Audits of gaps between groups of records: in positive answers, in error rates and in accuracy.
@@ -239,13 +240,11 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
             for group in item.probe.flips[item.labels["attribute"]].values
         }
 
-    def left_out(self, sizes: Floats, units: Ints) -> list[str]:
+    def left_out(self, cells: Sequence[Cell]) -> list[str]:
         """Return why groups are not compared, also those with under 2 % of the records."""
-        reasons = super().left_out(sizes, units)
-        return [
-            f"less than {SMALL_SHARE:.0%} of the records" if size and size < SMALL_SHARE * sizes.sum() else reason
-            for reason, size in zip(reasons, sizes, strict=True)
-        ]
+        total, few = sum(cell.size for cell in cells), f"less than {SMALL_SHARE:.0%} of the records"
+        reasons = zip(cells, super().left_out(cells), strict=True)
+        return [few if 0 < cell.size < SMALL_SHARE * total else reason for cell, reason in reasons]
 
     def unread_worsening(
         self,
@@ -272,18 +271,58 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         return ImpactRatio(columns // 2)
 
     def table(self, item: RecordItem[ImpactSettings], answers: Answers) -> UnitTable:
-        """Return the table; a number is selected if it is above (or below) the median, as in Local Law 144."""
+        """Return the table; a number is selected if it is above (or below) the median, as in Local Law 144.
+
+        The details have the groups' ratios to the highest rate, with Katz's 95 % intervals. The explanation gives the
+        interval before the ratio: of groups with equal chances, one has the lowest rate, so that the ratio of a fair
+        system is below 1 (0.86 on average for 100 records, half of which are selected).
+        """
         split = _split(item, answers)
-        if split is None:
-            return self._with_ratios(item, answers, super().table(item, answers), repr(item.probe.positive))
-        decided = [_with_share(answer, split.share) for answer in answers]
-        table = self._with_ratios(item, decided, super().table(item, decided), str(split))
-        if split.tied_share:
-            strict = replace(split, tied_share=0.0)
-            strict_rows = super().table(item, [_with_share(answer, strict.share) for answer in answers]).rows
-            ratio = float(self.statistic(len(table.columns)).value(np.nansum(strict_rows, axis=0)))
-            table = replace(table, details={**table.details, "strict_ratio": number_or_none(ratio)})
-        return table
+        table, rates = self.rates_table(item, answers if split is None else _decided(answers, split))
+        selected = repr(item.probe.positive) if split is None else str(split)
+        compared = [rate for rate in rates if not rate.left_out]
+        most = max((rate.cell for rate in compared), key=lambda cell: cell.rate, default=None)
+        highest = most.rate if most is not None and most.total_hits else 1.0
+        parts: list[dict[str, Json]] = []
+        for rate in rates:
+            ratio, interval = None, None
+            if most is not None and most.total_hits and not rate.left_out:
+                ratio = rate.cell.rate / most.rate
+                if rate.cell is not most:
+                    interval = list(intervals.ratio_interval(*log_ratio(rate.cell, most), intervals.quantile(0.975)))
+            parts.append({**rate.to_json(), "ratio": ratio, "ratio_interval": interval})
+        notes: list[Concern] = [*table.notes]
+        details: dict[str, Json] = {"rates": parts, "wordings": item.settings.wordings, "selected": selected}
+        if few := [rate.group for rate in compared if rate.cell.total_hits < FEW_SELECTED]:
+            message = f"the ratio is imprecise: fewer than {FEW_SELECTED} selected records in these groups: "
+            notes.append(Concern("few_selected", message + ", ".join(few), withholds="nothing"))
+        if split is not None and split.tied_share:
+            strict, _ = self.rates_table(item, _decided(answers, replace(split, tied_share=0.0)))
+            ratio = float(self.statistic(len(table.columns)).value(np.nansum(strict.rows, axis=0)))
+            shown = "not defined" if math.isnan(ratio) else f"{ratio:.3g}"
+            message = f"if numbers that equal the median count as not selected, the ratio is {shown}"
+            notes.append(Concern("tied_numbers", message, withholds="nothing"))
+            details["strict_ratio"] = number_or_none(ratio)
+        shares = ", ".join(f"{rate.cell.rate:.1%} of {rate.group}" for rate in compared)
+
+        def explain(found: Measurement) -> Explanation:
+            low, high = found.interval or (0.0, 1.0)
+            ends = (choose(compared, key=lambda rate: rate.cell.rate) for choose in (min, max))
+            return Explanation.of(
+                f"impact ratio {low:.2g} to {high:.2g} (95 %), estimate {found.value:.3g} ({selected}: {shares})",
+                [", ".join(f"{rate.group} {rate.cell.rate:.1%}" for rate in ends)],
+                known_rates(rates),
+            )
+
+        return replace(
+            table,
+            step=table.step / highest,
+            least_error=table.least_error / highest,
+            effect_basis=(highest,),
+            explain=explain,
+            notes=notes,
+            details={**table.details, **details},
+        )
 
     def tables(
         self, item: RecordItem[ImpactSettings], current: Answers, baseline: Answers
@@ -297,25 +336,6 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
         first, second = super().tables(item, current, baseline)
         return _with_moving_median(item, current, first), _with_moving_median(item, baseline, second)
 
-    def _with_ratios(
-        self, item: RecordItem[ImpactSettings], answers: Answers, table: UnitTable, selected: str
-    ) -> UnitTable:
-        rows = self.observations(item, self.counted_answers(item, answers), table.units, table.rows)
-        parts = _with_ratios(rows, table.details["rates"])
-        highest = max((part["rate"] for part in parts if part["ratio"] is not None), default=1.0)
-        return replace(
-            table,
-            step=table.step / highest,
-            least_error=table.least_error / highest,
-            effect_basis=(highest,),
-            details={
-                **table.details,
-                "rates": parts,
-                "wordings": item.settings.wordings,
-                "selected": selected,
-            },
-        )
-
     def check_table(self, table: UnitTable) -> None:
         """Raise `NotMeasurable` if groups or records are too few, or if no record of a compared group is selected."""
         hits, sizes = np.split(np.nansum(table.rows, axis=0), 2)
@@ -325,35 +345,6 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
                 "not defined. Check the answers"
             )
         super().check_table(table)
-
-    def concerns(self, item: RecordItem[ImpactSettings], answers: Answers, measurement: Measurement) -> list[Concern]:
-        parts = [part for part in measurement.details["rates"] if not part["left_out"]]
-        few = [part["group"] for part in parts if part["hits"] < FEW_SELECTED]
-        message = f"the ratio is imprecise: fewer than {FEW_SELECTED} selected records in these groups: "
-        notes = [Concern("few_selected", message + ", ".join(few), withholds="nothing")] if few else []
-        if "strict_ratio" in measurement.details:
-            strict = measurement.details["strict_ratio"]
-            ratio = "not defined" if strict is None else f"{strict:.3g}"
-            message = f"if numbers that equal the median count as not selected, the ratio is {ratio}"
-            notes.append(Concern("tied_numbers", message, withholds="nothing"))
-        return [*super().concerns(item, answers, measurement), *notes]
-
-    def explanation(self, item: RecordItem[ImpactSettings], measurement: Measurement) -> Explanation:
-        """Return the impact ratio with the rates of the compared groups, and of the least and the most selected one.
-
-        The interval comes before the ratio: of groups with equal chances, one has the lowest rate, so that the ratio of
-        a fair system is below 1 (0.86 on average for 100 records, half of which are selected).
-        """
-        low, high = measurement.interval or (0.0, 1.0)
-        parts = [part for part in measurement.details["rates"] if part["ratio"] is not None]
-        shares = ", ".join(f"{part['rate']:.1%} of {part['group']}" for part in parts)
-        ends = [choose(parts, key=lambda part: part["rate"]) for choose in (min, max)]
-        return Explanation.of(
-            f"impact ratio {low:.2g} to {high:.2g} (95 %), estimate {measurement.value:.3g} "
-            f"({measurement.details['selected']}: {shares})",
-            [", ".join(f"{part['group']} {part['rate']:.1%}" for part in ends)],
-            super().explanation(item, measurement).contributions,
-        )
 
     def contributors(self, measurement: Measurement, comparison: Comparison | None) -> Sequence[Contributor]:
         return Audit.contributors(self, measurement, comparison)
@@ -366,8 +357,9 @@ def _split(item: RecordItem[ImpactSettings], answers: Answers) -> MedianSplit | 
     return MedianSplit.of(own, item.settings.selected)
 
 
-def _with_share(answer: Answer, share: Callable[[float], float]) -> Answer:
-    return replace(answer, content=share(answer.content)) if answer.usable else answer
+def _decided(answers: Answers, split: MedianSplit) -> Answers:
+    """Return the answers with the share that is selected in place of each number."""
+    return [replace(each, content=split.share(each.content)) if each.usable else each for each in answers]
 
 
 def _with_moving_median(item: RecordItem[ImpactSettings], answers: Answers, table: UnitTable) -> UnitTable:
@@ -389,21 +381,3 @@ def _with_moving_median(item: RecordItem[ImpactSettings], answers: Answers, tabl
     rows = table.rows.copy()
     rows[:, : len(near)] -= np.outer(pushes - pushes[table.complete].mean(), sizes * near)
     return replace(table, rows=rows)
-
-
-def _with_ratios(rows: Floats, parts: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
-    """Add the groups' ratios to the highest rate and Katz's 95 % intervals to their rates.
-
-    The ratio of a group that is not compared is `None`. All ratios are `None` if no record is selected.
-    """
-    cells = [Cell.of(rows, place) for place in range(len(parts))]
-    most = max((cell for cell in cells if cell.size), key=lambda cell: cell.rate, default=None)
-    with_ratios = []
-    for cell, part in zip(cells, parts, strict=True):
-        ratio, interval = None, None
-        if most is not None and most.total_hits and cell.size:
-            ratio = cell.rate / most.rate
-            if cell is not most:
-                interval = list(intervals.ratio_interval(*log_ratio(cell, most), intervals.quantile(0.975)))
-        with_ratios.append({**part, "ratio": ratio, "ratio_interval": interval})
-    return with_ratios

@@ -207,8 +207,14 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
         scored[complete] = scores
         quantity = self.compared_columns(scores.mean(axis=0))[0] // len(values)
         shown = scores[:, quantity * len(values) : (quantity + 1) * len(values)]
+        equal = int((numbers_ == numbers_[:, :1]).all(axis=1).sum())
+        message = (
+            "each record has exactly the same number for every value of the attribute: the system ignores the "
+            "attribute, or the answers do not belong to the changed records. Check a few answers"
+        )
         return replace(
             table,
+            notes=[Concern("equal_numbers", message, withholds="nothing")] if equal == len(numbers_) else [],
             columns=values * (scores.shape[1] // len(values)),
             rows=scored,
             least_error=intervals.least_difference_error(len(numbers_)) * float(shown.std()),
@@ -223,21 +229,11 @@ class NumberAudit(ShownValueAudit[NumberSettingsT]):
                     value: np.quantile(column, DECILES).tolist()
                     for value, column in zip(values, numbers_.T, strict=True)
                 },
-                "equal_records": int((numbers_ == numbers_[:, :1]).all(axis=1).sum()),
+                "equal_records": equal,
                 **self.quantity_details(item, quantity),
                 **table.details,
             },
         )
-
-    def concerns(self, item: RecordItem[NumberSettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        concerns = super().concerns(item, answers, measurement)
-        if measurement.details["equal_records"] == measurement.details["records"]:
-            message = (
-                "each record has exactly the same number for every value of the attribute: the system ignores the "
-                "attribute, or the answers do not belong to the changed records. Check a few answers"
-            )
-            concerns.append(Concern("equal_numbers", message, withholds="nothing"))
-        return concerns
 
     def explanation(self, item: RecordItem[NumberSettingsT], measurement: Measurement) -> Explanation:
         details, name = measurement.details, self.summary_name(item, measurement)

@@ -65,8 +65,9 @@ class UnitTable:
         step: change of the value if one answer of one unit changes; 0 if an answer has more than two outcomes, so that
             the value can change by any amount.
         least_error: standard error to use if the rows of all units are equal; see `Sample`.
-        effect_basis: see `Evidence`.
-        explain: function that explains the value; `None` if the audit's method `explanation` does.
+        effect_basis, counting: see `Evidence`.
+        explain: function that explains the measured value; `None` if the audit's method `explanation` does.
+        notes: reasons to doubt the table, and remarks.
     """
 
     units: tuple[str, ...]
@@ -78,7 +79,9 @@ class UnitTable:
     step: float = 0.0
     least_error: float = 0.0
     effect_basis: Sequence[float] = ()
-    explain: Callable[[float], Explanation] | None = None
+    counting: Mapping[str, float] | None = None
+    explain: Callable[[Measurement], Explanation] | None = None
+    notes: Sequence[Concern] = ()
 
     @property
     def complete(self) -> NDArray[np.bool_]:
@@ -325,9 +328,8 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         bounds = statistic.bounds(sample, item.alpha, item.beta)
         pairs = self.pairs(observed, random) if statistic.tests_pairs else ()
         crossed = self.intersection(item, table) if statistic.distance is not None else None
-        value = float(statistic.value(sample.means))
-        return Measurement(
-            value=value,
+        measurement = Measurement(
+            value=float(statistic.value(sample.means)),
             interval=statistic.interval(sample),
             standard_error=statistic.standard_error(sample),
             p_value=min(pair.p_value for pair in pairs) if pairs else self.p_value(observed, random),
@@ -352,9 +354,11 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
                 observations=len(observed.units) if clusters else None,
                 bounds=bounds,
                 effect_basis=tuple(self.effect_basis(table)),
+                counting=table.counting,
             ),
-            explanation=Explanation() if table.explain is None else table.explain(value),
+            concerns=tuple(table.notes),
         )
+        return replace(measurement, explanation=table.explain(measurement)) if table.explain else measurement
 
     def concerns(self, item: AuditItem[ProbeT, SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
         """Return a concern if more than 10 % of the units are incomplete for another reason than missing answers.
@@ -363,17 +367,14 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
         data themselves lack values.
         """
         incomplete, complete = measurement.details["incomplete"], measurement.details[self.counted]
-        by_design = len(incomplete) - sum(measurement.missing.values())
-        if by_design <= INCOMPLETE_SHARE * (len(incomplete) + complete):
-            return []
-        return [
-            Concern(
-                "incomplete_units",
-                f"{len(incomplete)} of {len(incomplete) + complete} {self.counted} cannot be compared "
-                f"({shortened_list(incomplete)}), because an answer for one of the groups, or a value in the data "
-                "file, is missing. Complete these rows",
-            )
-        ]
+        total, by_design = len(incomplete) + complete, len(incomplete) - sum(measurement.missing.values())
+        if by_design <= INCOMPLETE_SHARE * total:
+            return [*measurement.concerns]
+        message = (
+            f"{len(incomplete)} of {total} {self.counted} cannot be compared ({shortened_list(incomplete)}), because "
+            "an answer for one of the groups, or a value in the data file, is missing. Complete these rows"
+        )
+        return [Concern("incomplete_units", message), *measurement.concerns]
 
     def compare(self, item: AuditItem[ProbeT, SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the change over the units that are complete in both runs; see `UnitChange`.

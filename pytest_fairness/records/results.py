@@ -259,10 +259,16 @@ class Explanation(JsonRecord):
     served_change: str = ""
 
     @classmethod
-    def of(cls, phrase: str = "", names: Iterable[str] = (), contributions: Mapping[str, float] | None = None) -> Self:
+    def of(
+        cls,
+        phrase: str = "",
+        names: Iterable[str] = (),
+        contributions: Mapping[str, float] | None = None,
+        finding: str = "",
+    ) -> Self:
         """Return an explanation whose contributors have names that say everything."""
         numbers = {name: float(number) for name, number in (contributions or {}).items()}
-        return cls(phrase, contributors=tuple(map(Contributor, names)), contributions=numbers)
+        return cls(phrase, contributors=tuple(map(Contributor, names)), contributions=numbers, finding=finding)
 
 
 # Measurements of items and their comparison with the baseline.
@@ -334,6 +340,8 @@ class Evidence(JsonRecord):
         either_side: whether the direction of a gap is unknown, so that a pass must exclude a worsening on both sides.
         effect_basis: numbers from which, with the value, the effect size follows: the compared shares, or the standard
             deviations within groups.
+        counting: share of each group's read answers of which the value is made; `None` for all answers of all groups.
+            Groups that are not compared are missing.
     """
 
     units: int | None = None
@@ -346,6 +354,7 @@ class Evidence(JsonRecord):
     other_change: tuple[float, float] | None = None
     either_side: bool = False
     effect_basis: Sequence[float] = ()
+    counting: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

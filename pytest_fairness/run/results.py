@@ -79,7 +79,8 @@ def result_of(measured: ItemMeasurement, compared: BaselineComparison, nodeid: s
     if verdict.name not in (VerdictName.REGRESSION, VerdictName.OVER_LIMIT):
         return result
     explanation = with_shares_of_texts(result.explanation, measured, compared)
-    return replace(result, explanation=replace(explanation, finding=measured.item.audit.finding(result)))
+    finding = measured.measurement.explanation.finding or measured.item.audit.finding(result)
+    return replace(result, explanation=replace(explanation, finding=finding))
 
 
 def with_shares_of_texts(

@@ -75,14 +75,6 @@ def test_the_finding_names_the_worst_value_and_its_own_items() -> None:
     )
 
 
-def test_the_finding_names_the_favoured_group() -> None:
-    details = {"values": ["Male", "Female"], "n10": 9, "n01": 2}
-    assert (
-        "9 records get the positive answer more often as Male than as Female; 2 records get it more often as Female."
-        in found("flip_rate", details, {"attribute": "sex"})
-    )
-
-
 def test_the_finding_names_the_markers_that_occur() -> None:
     details = {"markers": {"nurse": {"stereotype": {"she": 9, "her": 0}, "anti_stereotype": {"he": 1}}}}
     assert found("markers", details, {"case": "nurse"}) == "Answers about nurse say she."

@@ -127,6 +127,11 @@ def test_a_planted_bias_is_found_with_its_direction() -> None:
     worse = verdict(item, biased, fair)
     assert worse.name == "regression"
     assert "'yes' more often as Male (" in worse.reason
+    more = measurement.details["n10"]
+    assert measurement.explanation.finding == (
+        f"Decisions depend on group. {more} records get the positive answer more often as Male than as Female; 0 records "
+        "get it more often as Female."
+    )
 
 
 def test_answers_that_change_at_random_have_a_flip_rate_of_0() -> None:
