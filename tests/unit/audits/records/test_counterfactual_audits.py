@@ -129,8 +129,8 @@ def test_a_planted_bias_is_found_with_its_direction() -> None:
     assert "'yes' more often as Male (" in worse.reason
     more = measurement.details["n10"]
     assert measurement.explanation.finding == (
-        f"Decisions depend on group. {more} records get the positive answer more often as Male than as Female; 0 records "
-        "get it more often as Female."
+        f"Decisions depend on group. {more} records get the positive answer more often as Male than as Female; "
+        "0 records get it more often as Female."
     )
 
 
