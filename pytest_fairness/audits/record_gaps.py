@@ -25,7 +25,7 @@ from pytest_fairness.audits.record_decisions import (
     known_rates,
     shown_value,
 )
-from pytest_fairness.audits.rules import LimitWithTest
+from pytest_fairness.audits.rules import SignificantChange
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import NotMeasurable
 from pytest_fairness.probes.counterfactual import FLIPPED, OWN, CounterfactualProbe
@@ -215,7 +215,7 @@ class ImpactRatioAudit(GroupAudit[ImpactSettings]):
             no_effect=1.0,
         ),
     )
-    rule = LimitWithTest(equal=1.0)
+    rule = SignificantChange(equal=1.0)
     version = 3
     settings_model = ImpactSettings
     forms = (OWN, FLIPPED)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from pytest_fairness.audits.base import (
     LEAST_GROWTH,
@@ -46,24 +46,23 @@ class SignificantChange(DecisionRule):
     """Rule: a change is a regression if it exceeds the tolerance and is significantly above 0.
 
     A change is acceptable if its estimate is at most the tolerance and its upper bound is at most twice the tolerance.
-    If there are so few units (entities, records) that no change could be significant, no change passes. With `strict`
-    (`gate: strict`), the upper bound must be at most the tolerance or, for a value, at most the limit.
+    If there are so few units (entities, records) that no change could be significant, no change passes.
+
+    Attributes:
+        strict: whether the upper bound must be at most the tolerance or, for a value, at most the limit (`gate:
+            strict`).
+        bound: whether a regression also needs a lower bound above the tolerance (`gate: bound`).
+        equal: value for equal groups, if a value exceeds its limit although its lower bound does not: the verdict is
+            `over-limit` if the value is above the limit and the groups differ significantly, as in the four-fifths
+            rule. With `bound`, and if `None`, the value's lower bound must also be above the limit.
     """
 
     strict: bool = False
-    requires_lower_bound: ClassVar[bool] = False
-    """Whether a regression needs a lower bound above the tolerance, in addition to significance; see `ChangeBound`."""
-    limit_requires_lower_bound: ClassVar[bool] = True
-    """Whether the verdict `over-limit` needs a lower bound above the limit; see `LimitWithTest`."""
+    bound: bool = False
+    equal: float | None = None
 
     def for_gate(self, gate: str) -> DecisionRule:
-        match gate:
-            case "bound":
-                return ChangeBound()
-            case "strict":
-                return replace(self, strict=True)
-            case _:
-                return self
+        return replace(self, bound=gate == "bound", strict=gate == "strict")
 
     def judge_change(
         self, audit: AnyAudit, item: AnyItem, comparison: Comparison, tolerance: float, difference: float
@@ -91,7 +90,7 @@ class SignificantChange(DecisionRule):
             accepted=tolerance if self.strict else 2 * tolerance,
             # Of several pairs, those that do not exceed the tolerance say nothing about those that do.
             significant=significant and not (comparison.pairs and value > tolerance + ROUNDING),
-            requires_lower_bound=self.requires_lower_bound,
+            requires_lower_bound=self.bound,
             alpha=item.alpha,
             beta=beta,
             degrees_of_freedom=comparison.degrees_of_freedom,
@@ -117,7 +116,7 @@ class SignificantChange(DecisionRule):
 
         The pair that the comparison is about comes first, and then the surest; of equally sure ones, the largest.
         """
-        needed = intervals.quantile(1 - item.alpha) if self.requires_lower_bound else 0.0
+        needed = intervals.quantile(1 - item.alpha) if self.bound else 0.0
         beyond = [
             pair
             for pair in comparison.pairs
@@ -148,7 +147,7 @@ class SignificantChange(DecisionRule):
             threshold=0.0,
             accepted=0.0 if self.strict else 2 * tolerance,
             significant=p_value is None or p_value <= item.alpha,
-            requires_lower_bound=self.limit_requires_lower_bound,
+            requires_lower_bound=self.bound or self.equal is None,
             alpha=item.alpha,
             beta=item.beta,
             degrees_of_freedom=measurement.degrees_of_freedom,
@@ -164,11 +163,15 @@ class SignificantChange(DecisionRule):
         if not decision.exceeds:
             return replace(decision, decidable=_decidable_tolerance(audit, decision, item, measurement, distance))
         higher = max(distance, decision.upper_bound - (0.0 if self.strict else 2 * tolerance))
-        return replace(
-            decision,
-            decidable=_decidable_limit(audit, limit, higher),
-            at_threshold=distance < measurement.standard_error,
+        decision = replace(decision, decidable=_decidable_limit(audit, limit, higher))
+        if self.equal is None or self.bound:
+            return replace(decision, at_threshold=distance < measurement.standard_error)
+        # More units are needed to show that the groups differ, however close the value is to the limit.
+        apart = audit.info.loss(measurement.value) - audit.info.loss(self.equal)
+        detected = intervals.minimum_detectable(
+            measurement.standard_error, item.alpha, degrees_of_freedom=measurement.degrees_of_freedom
         )
+        return replace(decision, times_more_units=max(LEAST_GROWTH, (detected / apart) ** 2))
 
     def minimum_detectable(
         self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
@@ -182,40 +185,6 @@ class SignificantChange(DecisionRule):
             tolerance=0.0 if comparison is None else tolerance,
             degrees_of_freedom=estimate.degrees_of_freedom,
         )
-
-
-@dataclass(frozen=True)
-class ChangeBound(SignificantChange):
-    """Rule: as `SignificantChange`, but a regression also needs a lower bound above the tolerance (`gate: bound`)."""
-
-    requires_lower_bound = True
-
-
-@dataclass(frozen=True)
-class LimitWithTest(SignificantChange):
-    """Rule: as `SignificantChange`, but a value can exceed its limit although its lower bound does not.
-
-    The verdict is `over-limit` if the value is above the limit and the groups differ significantly, as in the
-    four-fifths rule. With `gate: bound`, the value's lower bound must also be above the limit. `equal` is the value for
-    equal groups.
-    """
-
-    equal: float = 0.0
-    limit_requires_lower_bound = False
-
-    def judge_value(
-        self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
-    ) -> Decision:
-        decision = super().judge_value(audit, item, measurement, limit, tolerance)
-        if decision.outcome != "unclear" or not decision.exceeds or not measurement.standard_error:
-            return decision
-        # More units are needed to show that the groups differ, however close the value is to the limit.
-        distance = audit.info.loss(measurement.value) - audit.info.loss(self.equal)
-        detected = intervals.minimum_detectable(
-            measurement.standard_error, item.alpha, degrees_of_freedom=measurement.degrees_of_freedom
-        )
-        growth = max(LEAST_GROWTH, (detected / distance) ** 2)
-        return replace(decision, times_more_units=growth, at_threshold=False)
 
 
 class GrownWords(DecisionRule):
