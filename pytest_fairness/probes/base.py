@@ -525,6 +525,16 @@ class Probe(ProbeModel):
     def unit_of(self, labels: Mapping[str, str]) -> str:
         """Return the name of the unit (see `units`) to which a prompt or answer with these labels belongs."""
 
+    def _source_fingerprint(self, **texts: str) -> dict[str, str]:
+        """Return the part of the fingerprint that says where answers come from.
+
+        It has the texts of the prompts and the system prompt or, for recorded answers, the columns and strata.
+        """
+        if self.responses is None:
+            return {**texts, "system": field_types.block_text(self.system)}
+        strata = {} if self.no_strata else {"strata": field_types.canonical(sorted(self.responses.strata))}
+        return {"columns": field_types.canonical(self.responses.columns), **strata}
+
     @abstractmethod
     def fingerprint(self, labels: Mapping[str, str]) -> dict[str, str]:
         """Return the texts on which an item's prompts and the parsing of its answers depend, by readable name."""

@@ -144,8 +144,10 @@ class ConversationProbe(Probe):
         opening = (self.messages or ())[:-1]
         return tuple(Message(message.role, self._filled_template(message.content, labels)) for message in opening)
 
-    def _conversation_fingerprint(self) -> dict[str, str]:
-        parts = {}
+    def _source_fingerprint(self, **texts: str) -> dict[str, str]:
+        parts = super()._source_fingerprint(**texts)
+        if self.responses is not None:
+            return parts
         if self.messages is not None:
             parts["messages"] = canonical([[message.role, block_text(message.content)] for message in self.messages])
         if self.turns:

@@ -477,11 +477,7 @@ class CounterfactualProbe(StructuredProbe):
         }
         if self.answer.judge:
             parts["judge"] = str(self.answer.votes)
-        if self.responses is None:
-            parts |= {"prompt": self._question, "system": block_text(self.system)}
-            parts |= self._conversation_fingerprint()
-        else:
-            parts["columns"] = canonical(self.responses.columns)
+        parts |= self._source_fingerprint(prompt=self._question)
         if (name := labels.get("attribute")) in self.flips:
             parts[f"flip {name}"] = canonical(self.flips[name].to_json())
         return parts

@@ -273,16 +273,9 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         For an axis in the item's labels, only the two compared values are included. The order of values and
         terms has no effect.
         """
-        parts = {}
-        if self.responses is None:
-            # Prompts of a file are left out: a comparison uses the prompts that both runs have.
-            written = [] if self.prompts_file is not None else [*self.templates.values()]
-            parts["prompt"] = written[0] if len(written) == 1 else canonical(written)
-            parts["system"] = block_text(self.system)
-            parts |= self._conversation_fingerprint()
-        else:
-            parts["columns"] = canonical(self.responses.columns)
-            parts["strata"] = canonical(sorted(self.responses.strata))
+        # Prompts of a file are left out: a comparison uses the prompts that both runs have.
+        written = [] if self.prompts_file is not None else [*self.templates.values()]
+        parts = self._source_fingerprint(prompt=written[0] if len(written) == 1 else canonical(written))
         for name, axis in self.axes.items():
             marked = [labels[name]] if name in labels else sorted(axis.marked)
             parts[f"axis {name}"] = canonical({"unmarked": axis.unmarked, "marked": marked})

@@ -377,10 +377,7 @@ class MultipleChoiceProbe(ConversationProbe):
             "letters": field_types.canonical(self.letters),
             "order of options": field_types.canonical(self.shuffle),
         }
-        if self.responses is not None:
-            return parts | {"columns": field_types.canonical(self.responses.columns)}
-        parts |= {"prompt": self._question_template, "system": field_types.block_text(self.system)}
-        return parts | self._conversation_fingerprint()
+        return parts | self._source_fingerprint(prompt=self._question_template)
 
 
 SUFFIXES = (".jsonl", ".ndjson", ".json")

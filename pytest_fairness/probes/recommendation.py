@@ -2,28 +2,154 @@
 
 from __future__ import annotations
 
+import json
+import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_validator
 
+from pytest_fairness.errors import ProbeError
 from pytest_fairness.options import MAX_TRIALS
-from pytest_fairness.probes import field_types, prompts, recommendation_prompts, shared_keys
+from pytest_fairness.probes import field_types, prompts, shared_keys, table
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.probes.diagnostics import Diagnostic, Part, quoted, raise_file_errors, suggestion
-from pytest_fairness.probes.field_types import AuditSettings, Identifier, Text, block_text, canonical
+from pytest_fairness.probes.diagnostics import Diagnostic, Part, errors_at, quoted, raise_file_errors, suggestion
+from pytest_fairness.probes.field_types import AuditSettings, Identifier, Line, ProbeModel, Text, block_text, canonical
+from pytest_fairness.probes.perturbations import Perturbation, Translation
 from pytest_fairness.probes.prompts import FollowUps
-from pytest_fairness.probes.recommendation_prompts import Entities, EntitiesFile, Entity, ListFollowUps, Translation
 from pytest_fairness.probes.recorded_rows import TRIAL, Column, Labels, RecordedRow, Rows
 from pytest_fairness.probes.shared_keys import AnswerReading, Attribute, Stage, Trials, Value, WrittenValue, growing
-from pytest_fairness.probes.table import Row, as_line
+from pytest_fairness.probes.table import DataFile, Row, Table, as_items, as_line
 from pytest_fairness.records import Json, Prompt
 
 NEUTRAL = "neutral"
 """Value of the label `attribute` for neutral lists, whose prompt names no attribute."""
+
+
+# Entities and their relevant items, written in the probe or in files in the probe's folder.
+
+
+class Entity(ProbeModel):
+    """Entity: one subject of the recommendations, such as an artist, a director or a hobby."""
+
+    name: Line = Field(description="The entity's name, which replaces {entity}.")
+    domain: Line | None = Field(
+        default=None, description="The entity's domain, such as pop; reports also show the results of each domain."
+    )
+
+
+def _table(path: Path, info: ValidationInfo, holds: str) -> Table:
+    """Return the table in a file that a probe names; errors of the file become errors of the key that names it."""
+    with errors_at():
+        return table.read(path, field_types.display_path(path, field_types.probe_source(info).root), holds)
+
+
+def _require_column(name: str, content: Table) -> None:
+    if name not in content.columns:
+        raise ValueError(f"the file has no column {name!r}{suggestion(name, content.columns)}")
+
+
+class EntitiesFile(DataFile):
+    """Entities in a file: all entities of the file, or a sample."""
+
+    column: Line = Field(default="name", validate_default=True, description="The column with the entities' names.")
+    domain: Line | None = Field(default=None, description="The column with the entities' domains.")
+    sample: int | None = Field(default=None, ge=1, description="Number of entities in the sample. Default: all.")
+    seed: int = Field(default=0, ge=0, description="Seed of the sample: the same seed draws the same entities.")
+    start: int | None = Field(
+        default=None,
+        ge=4,
+        description="Number of entities at the first interim analysis; the number grows by up to half each time "
+        "while an item's verdict is inconclusive. Default: all.",
+    )
+
+    @field_validator("column", "domain")
+    @classmethod
+    def _is_in_file(cls, name: str | None, info: ValidationInfo) -> str | None:
+        if name is not None and "file" in info.data:
+            _require_column(name, _table(info.data["file"], info, "entities"))
+        return name
+
+    @field_validator("sample")
+    @classmethod
+    def _fits_the_file(cls, sample: int | None, info: ValidationInfo) -> int | None:
+        if sample is not None and {"file", "column"} <= info.data.keys():
+            available = len(_entities(_table(info.data["file"], info, "entities"), info.data["column"], None))
+            if sample > available:
+                raise ValueError(f"the file holds only {available} entities: lower `sample`")
+        return sample
+
+    def read(self) -> tuple[Entity, ...]:
+        """Return the entities, or a seeded sample if `sample` is set, in the file's order and without duplicates."""
+        found = _entities(table.read(self.file, self.file.name, "entities"), self.column, self.domain)
+        if self.sample is not None:
+            drawn = random.Random(self.seed).sample(range(len(found)), self.sample)  # noqa: S311 - no secrets
+            found = [found[place] for place in sorted(drawn)]
+        return tuple(found)
+
+
+def _entities(content: Table, column: str, domain: str | None) -> list[Entity]:
+    entities: dict[str, Entity] = {}
+    for row in content.rows:
+        name = as_line(row.fields.get(column))
+        if name:
+            domain_name = as_line(row.fields.get(domain)) if domain is not None else ""
+            entities.setdefault(name.casefold(), Entity(name=name, domain=domain_name or None))
+    return list(entities.values())
+
+
+class RelevantFile(DataFile):
+    """File with the relevant items of each entity."""
+
+    @field_validator("file")
+    @classmethod
+    def _has_columns(cls, file: Path, info: ValidationInfo) -> Path:
+        if not _is_mapping(file):
+            content = _table(file, info, "relevant items")
+            _require_column("entity", content)
+            _require_column("item" if "item" in content.columns else "items", content)
+        return file
+
+    def read(self) -> dict[str, tuple[str, ...]]:
+        """Return the relevant items by entity, without duplicates; names and order are as in the file."""
+        found: dict[str, list[str]] = {}
+        if _is_mapping(self.file):
+            rows = [(name, items, 1) for name, items in json.loads(self.file.read_text("utf-8-sig")).items()]
+        else:
+            content = table.read(self.file, self.file.name, "relevant items")
+            column = "item" if "item" in content.columns else "items"
+            rows = [(row.fields.get("entity"), row.fields.get(column), row.line) for row in content.rows]
+        for entity, written, line in rows:
+            items = as_items(written)
+            if items is None:
+                raise ProbeError(f"{self.file.name}:{line}: the relevant items must be a list of texts, or one text")
+            found.setdefault(as_line(entity), []).extend(items)
+        return {entity: tuple(dict.fromkeys(items)) for entity, items in found.items()}
+
+
+def _is_mapping(file: Path) -> bool:
+    if file.suffix.casefold() != ".json":
+        return False
+    try:
+        return isinstance(json.loads(file.read_text("utf-8-sig")), Mapping)
+    except (OSError, ValueError, RecursionError):
+        return False
+
+
+def _from_name(written: object) -> object:
+    return written if isinstance(written, Mapping | Entity) else {"name": written}
+
+
+InlineEntity = Annotated[Entity, BeforeValidator(_from_name, json_schema_input_type=Line | Entity)]
+Entities = Annotated[
+    Annotated[tuple[InlineEntity, ...], Tag("other"), Field(min_length=1)] | Annotated[EntitiesFile, Tag("mapping")],
+    Discriminator(field_types.mapping_or_other),
+]
+"""Type of the key `entities`: a list of names, a list of names with domains, or a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +228,13 @@ class RecommendationProbe(Probe):
         le=100,
         description="Maximum number of times that a list with fewer than k items is requested again.",
     )
-    perturbations: dict[Identifier, recommendation_prompts.Perturbation] = Field(
+    perturbations: dict[Identifier, Perturbation] = Field(
         default_factory=dict,
         min_length=1,
         description="Changes of the prompt's wording by name: typing errors or translations, such as {typo: {rate: "
         "0.1}}.",
     )
-    relevant_file: recommendation_prompts.RelevantFile | None = Field(
+    relevant_file: RelevantFile | None = Field(
         default=None,
         alias="relevant",
         description="The relevant items of each entity, for audits that need them, such as `quality`.",
@@ -295,7 +421,7 @@ class RecommendationProbe(Probe):
             for value in attribute.values
             if value.indirect is not None
         }
-        return ListFollowUps(self._follow_up, self.k, self.requery, indirect)
+        return prompts.ListFollowUps(self._follow_up, self.k, self.requery, indirect)
 
     def _follow_up(self, labels: Mapping[str, str], trial: int) -> Prompt:
         first = {name: value for name, value in labels.items() if name not in ("requery", "form")}
@@ -311,24 +437,15 @@ class RecommendationProbe(Probe):
         perturbation = labels.get("perturbation")
         attribute = labels.get("attribute")
         names = [attribute] if attribute in self.attributes else list(self.attributes) if perturbation else []
-        if self.responses is not None:
-            parts["columns"] = canonical(self.responses.columns)
-            for name in names:
-                parts[f"attribute {name}"] = canonical(sorted(value.label for value in self.attributes[name].values))
-            return parts
-        clean = self._wordings[None]
-        parts |= {
-            "neutral": clean.neutral,
-            "requery": str(self.requery),
-            "system": block_text(self.system),
-        }
-        if names:
-            parts["prompt"] = clean.prompt
+        clean, recorded = self._wordings[None], self.responses is not None
+        parts |= self._source_fingerprint(
+            neutral=clean.neutral, requery=str(self.requery), **({"prompt": clean.prompt} if names else {})
+        )
         for name in names:
-            parts[f"attribute {name}"] = canonical(
-                sorted([value.label, value.text, value.indirect or ""] for value in self.attributes[name].values)
-            )
-        if perturbation is not None and perturbation in self._wordings:
+            values = self.attributes[name].values
+            written = [value.label if recorded else [value.label, value.text, value.indirect or ""] for value in values]
+            parts[f"attribute {name}"] = canonical(sorted(written))
+        if perturbation in self._wordings and perturbation is not None and not recorded:
             other = self._wordings[perturbation]
             parts[f"perturbation {perturbation}"] = canonical(
                 [other.prompt, other.neutral, {name: sorted(other.texts[name]) for name in names}]

@@ -224,12 +224,7 @@ class StereotypeProbe(FreeTextProbe):
 
         For recorded answers, the columns and strata take the place of the system prompt.
         """
-        parts = {}
-        if self.responses is None:
-            parts["system"] = field_types.block_text(self.system)
-        else:
-            parts["columns"] = field_types.canonical(self.responses.columns)
-            parts["strata"] = field_types.canonical(sorted(self.responses.strata))
+        parts = self._source_fingerprint()
         for case in self.cases_of(labels):
             content: list[Json] = [field_types.block_text(case.prompt), sorted(case.groups)]
             if not case.open:

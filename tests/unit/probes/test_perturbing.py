@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.probes import prompts
-from pytest_fairness.probes.recommendation_prompts import Operation, Perturbed, error_count, typos, typos_in_template
+from pytest_fairness.probes.perturbations import Operation, Perturbed, error_count, typos, typos_in_template
 from tests.support.templates import literal
 
 operations = st.lists(st.sampled_from(get_args(Operation)), min_size=1, unique=True)
