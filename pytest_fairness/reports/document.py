@@ -185,7 +185,10 @@ SIDES = ("marked", "unmarked")
 
 
 def explanation_of(item: Item) -> Explanation:
-    """Return what the details of an item say: contributors with their numbers, sentences and further phrases."""
+    """Return what the details of an item say: contributors with their numbers, sentences and further phrases.
+
+    The mapping has the keys `labels`, `n`, `missing`, `change` and `details` of the report document.
+    """
     details: Mapping[str, Json] = item["details"]
     names = dict(zip(SIDES, group_names(item), strict=True))
     grown = grown_words(mappings_in(details.get("grown")), names)

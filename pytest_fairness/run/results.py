@@ -168,7 +168,15 @@ def _result(
         effect=effect,
     )
     change = compared.comparison
-    told = explanation_of(result.to_json())
+    told = explanation_of(
+        {
+            "labels": item.labels,
+            "n": measurement.n,
+            "missing": measurement.missing,
+            "change": change and {"value": change.value},
+            "details": {**measurement.details, **(change.details if change else {})},
+        }
+    )
     with_numbers = {part.name: part for own in told.lists for part in own.parts}
     explanation = replace(
         told,
