@@ -31,6 +31,7 @@ from pytest_fairness.records import (
     REFUSAL_CLASSES,
     Answer,
     Comparison,
+    Concern,
     Json,
     Judged,
     Judging,
@@ -81,13 +82,7 @@ class Measurer:
             if left_out is not None:
                 error.args = (f"{str(error).rstrip('.')}. {left_out}.",)
             raise
-        if left_out is not None:
-            measured = _with_rows_without_group(measured, left_out)
-        # The items of a generation probe compare the groups of their own axes only.
-        every_item = not isinstance(item.probe, GenerationProbe)
-        return _with_confounders(
-            measured, [each for each in content.confounders if every_item or each.label in item.labels]
-        )
+        return _with_notes_of_file(measured, content)
 
     def measure_answers(self, item: ProbeItem, answers: Sequence[Answer], target: str) -> ItemMeasurement:
         """Return the measurement of an item from these answers of a target.
@@ -254,25 +249,24 @@ def explained(item: ProbeItem, measurement: Measurement) -> Measurement:
     return replace(measurement, explanation=item.audit.explanation(item, measurement))
 
 
-def _with_rows_without_group(measured: ItemMeasurement, left_out: RowsWithoutGroup) -> ItemMeasurement:
-    """Return the measurement with details about the rows that name no group; many such rows are a concern.
+def _with_notes_of_file(measured: ItemMeasurement, content: AnswerFileContent) -> ItemMeasurement:
+    """Return the measurement with what its file says: rows that name no group, and columns that predict the group.
 
-    Measurements in the store depend only on the answers, so they have neither these details nor the concern.
+    Measurements in the store depend only on the answers, so they have none of these details and concerns.
     """
-    found, concern = measured.measurement, answer_checks.rows_without_group(left_out)
-    of_file = {name: value for name, value in asdict(left_out).items() if value != ""}
-    details = {**found.details, "rows_without_group": {**of_file, "columns": list(left_out.columns)}}
-    concerns = (*found.concerns, *([] if concern is None else [concern]))
-    return replace(measured, measurement=replace(found, details=details, concerns=concerns))
-
-
-def _with_confounders(measured: ItemMeasurement, confounders: Sequence[Confounder]) -> ItemMeasurement:
-    if not confounders:
-        return measured
-    found, concern = measured.measurement, confounding.confounding_concern(confounders)
-    details = {**found.details, confounding.CONFOUNDING: [each.note for each in confounders]}
-    concerns = (*found.concerns, *([] if concern is None else [concern]))
-    return replace(measured, measurement=replace(found, details=details, concerns=concerns))
+    item, found = measured.item, measured.measurement
+    details, concerns = dict(found.details), list[Concern | None](found.concerns)
+    if (left_out := content.without_group) is not None:
+        of_file = {name: value for name, value in asdict(left_out).items() if value != ""}
+        details["rows_without_group"] = {**of_file, "columns": list(left_out.columns)}
+        concerns.append(answer_checks.rows_without_group(left_out))
+    # The items of a generation probe compare the groups of their own axes only.
+    every_item = not isinstance(item.probe, GenerationProbe)
+    if confounders := [each for each in content.confounders if every_item or each.label in item.labels]:
+        details[confounding.CONFOUNDING] = [each.note for each in confounders]
+        concerns.append(confounding.confounding_concern(confounders))
+    known = [concern for concern in concerns if concern is not None]
+    return replace(measured, measurement=replace(found, details=details, concerns=known))
 
 
 # Measurements of items, and the keys under which the store keeps them.
