@@ -366,7 +366,7 @@ def answer_set_for(rows: Iterable[Row], answer_sets: Mapping[str, Sequence[Row]]
 def sorted_rows(rows: Iterable[Row]) -> list[Row]:
     """Sort by labels and trial, without duplicates; raise `ValueError` if two different answers have the same."""
     ordered = list(rows)
-    if _is_sorted(ordered):
+    if all(one < other for one, other in pairwise(map(row_key, ordered))):
         return ordered
     unique: dict[tuple[LabelKey, int], Row] = {}
     for row in ordered:
@@ -457,7 +457,8 @@ def _digest(ordered: Iterable[Row]) -> str:
     """Return the first 12 hex digits of the SHA-256 of sorted answers as in the file, without `generation`."""
     digest = sha256()
     for number, row in enumerate(ordered):
-        digest.update((("\n" if number else "") + _line(row)).encode("ascii"))
+        # JSON in ASCII keeps every text, even lone surrogates, and the hash depends on no encoding.
+        digest.update((("\n" if number else "") + _encode(_json(row))).encode("ascii"))
     return digest.hexdigest()[:12]
 
 
@@ -465,15 +466,6 @@ def _json(row: Row) -> dict[str, object]:
     judged = {} if row.judged is None else {"judged": dict(row.judged)}
     refused = {"refused": True} if row.refused else {}
     return {"labels": dict(row.labels), "trial": row.trial, "text": row.text, **judged, **refused}
-
-
-def _line(row: Row) -> str:
-    # JSON in ASCII keeps every text, even lone surrogates, and the hash depends on no encoding.
-    return _encode(_json(row))
-
-
-def _is_sorted(rows: Sequence[Row]) -> bool:
-    return all(one < other for one, other in pairwise(map(row_key, rows)))
 
 
 def row_key(row: Row) -> tuple[LabelKey, int]:

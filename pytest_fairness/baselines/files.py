@@ -231,9 +231,10 @@ def update_baseline(
     answer_set = answer_set_for(new_rows, answer_sets)
     if answer_set is not None:
         answer_sets.setdefault(answer_set, new_rows)
+    sealed = {item: replace(entry, answer_set=answer_set).sealed(digest) for item, entry in entries.items()}
     new = {
-        item: _entry_to_store(replace(entry, answer_set=answer_set).sealed(digest), old_items.get(item))
-        for item, entry in entries.items()
+        item: old_items[item] if item in old_items and entry.same_measurement(old_items[item]) else entry
+        for item, entry in sealed.items()
     }
     summary = {
         "schema": SCHEMA_VERSION,
@@ -259,10 +260,6 @@ def update_baseline(
         raise BaselineError(
             f"{error.filename or summary_path}: cannot be written ({error.strerror}). Make it writable."
         ) from error
-
-
-def _entry_to_store(entry: Entry, old: Entry | None) -> Entry:
-    return old if old is not None and entry.same_measurement(old) else entry
 
 
 def _summary_bytes(summary: Mapping[str, Json]) -> bytes:

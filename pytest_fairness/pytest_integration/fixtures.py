@@ -531,12 +531,21 @@ def answers_of(data: Any) -> list[Answer]:
     """
     answers: list[Answer] = []
     trials: Counter[tuple[tuple[str, str], ...]] = Counter()
-    for number, row in enumerate(_rows(data), start=1):
+    # polars and pandas
+    rows = (
+        data.to_dicts() if hasattr(data, "to_dicts") else data.to_dict("records") if hasattr(data, "to_dict") else data
+    )
+    for number, row in enumerate(rows, start=1):
         if not isinstance(row, Mapping):
             raise TypeError(f"{SCORES_USAGE}. Row {number} is not a dictionary: {row!r:.60}.")
         labels = _labels(row, number)
-        key = tuple(labels.items())
-        answers.append(_answer(labels, trials[key], row["score"]))
+        score, trial = row["score"], trials[key := tuple(labels.items())]
+        text = repr(float(score)) if hasattr(score, "__float__") else str(score)
+        answers.append(
+            Answer(labels, trial, None, Status.FAILED, error="the score is None")
+            if score is None
+            else Answer(labels, trial, text, Status.OK, text)
+        )
         trials[key] += 1
     return answers
 
@@ -566,15 +575,6 @@ def written_probe(groups: Iterable[str], unmarked: str | None, scorer: str, tria
     }
 
 
-def _rows(data: Any) -> Iterable[Any]:
-    for method, arguments in (("to_dicts", ()), ("to_dict", ("records",))):  # polars, pandas
-        if hasattr(data, method):
-            rows: Iterable[Any] = getattr(data, method)(*arguments)
-            return rows
-    elements: Iterable[Any] = data
-    return elements
-
-
 def _labels(row: Mapping[str, Any], number: int) -> dict[str, str]:
     columns = [name for name in (GROUP_COLUMN, *STRATA) if name in row]
     missing = [name for name in (GROUP_COLUMN, "score") if name not in row]
@@ -592,13 +592,6 @@ def _labels(row: Mapping[str, Any], number: int) -> dict[str, str]:
             raise ValueError(f"fairness_check: row {number} has no {name!r}. Add the value, or leave out the row.")
         labels[GROUP_COLUMN if name == GROUP_COLUMN else STRATA[0]] = " ".join(str(value).split())
     return labels
-
-
-def _answer(labels: Mapping[str, str], trial: int, score: Any) -> Answer:
-    if score is None:
-        return Answer(labels, trial, None, Status.FAILED, error="the score is None")
-    text = repr(float(score)) if hasattr(score, "__float__") else str(score)
-    return Answer(labels, trial, text, Status.OK, text)
 
 
 def without_constant_answers_concern(measured: ItemMeasurement) -> ItemMeasurement:

@@ -25,7 +25,7 @@ from pytest_fairness.pytest_integration.configuration import without_interim_ana
 from pytest_fairness.pytest_integration.terminal import ProgressLine
 from pytest_fairness.reports.formatting import age, printable, wrap
 from pytest_fairness.run import ProbeItem, Run
-from pytest_fairness.run.forecast import Forecaster, RequestCount, count_requests
+from pytest_fairness.run.forecast import Forecaster, count_requests
 from pytest_fairness.targets.base import has_batches
 
 if TYPE_CHECKING:
@@ -338,30 +338,26 @@ def _target_line(
 
 def _requests(run: Run, target: Target | None, analyses: Sequence[ProbeItem]) -> str:
     try:
-        count = count_requests(run, target, analyses)
+        found = count_requests(run, target, analyses)
     except StoreError:  # the items that need the store report the error
-        target, count = None, count_requests(run, None, analyses)
+        target, found = None, count_requests(run, None, analyses)
     by_batch = run.settings.in_batches and target is not None and has_batches(target)
     turns = any(item.probe.follow_ups.are_turns for item in analyses)
-    return _counts(run, count, known=target is not None, by_batch=by_batch, turns=turns)
-
-
-def _counts(run: Run, count: RequestCount, *, known: bool, by_batch: bool, turns: bool) -> str:
-    oldest = "" if count.oldest is None else f" (oldest {age(run.started - count.oldest)})"
+    recorded = f"{found.recorded:,} recorded"
+    recorded += "" if found.oldest is None else f" (oldest {age(run.started - found.oldest)})"
+    if run.settings.replay:
+        missing = f", {found.to_send:,} not recorded" if target is not None and found.to_send else ""
+        return f"no request is sent, {recorded}{missing}"
     part = f" (shard {run.settings.shard})" if run.settings.shard else ""
     part += " by batch" if by_batch else ""
     if turns:
-        part += (
-            " (later turns of conversations are sent one by one)" if by_batch else " with all turns of conversations"
-        )
-    if run.settings.replay:
-        missing = f", {count.to_send:,} not recorded" if known and count.to_send else ""
-        return f"no request is sent, {count.recorded:,} recorded{oldest}{missing}"
-    if not known:
-        return f"at most {counted(count.to_send, 'request')} to send{part}"
+        one_by_one = " (later turns of conversations are sent one by one)"
+        part += one_by_one if by_batch else " with all turns of conversations"
+    if target is None:
+        return f"at most {counted(found.to_send, 'request')} to send{part}"
     action = "collect" if by_batch and run.settings.batch_collect else "send"
-    most = "at most " if turns and count.to_send else ""
-    return f"{most}{counted(count.to_send, 'request')} to {action}{part}, {count.recorded:,} recorded{oldest}"
+    most = "at most " if turns and found.to_send else ""
+    return f"{most}{counted(found.to_send, 'request')} to {action}{part}, {recorded}"
 
 
 def _equal_prompt_lines(items: Iterable[ProbeItem]) -> list[str]:

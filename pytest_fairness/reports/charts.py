@@ -356,7 +356,8 @@ def detail_charts(view: ItemView) -> tuple[list[Chart], dict[str, Json]]:
     rest: dict[str, Json] = {}
     for name in dict.fromkeys([*(name for name in named if name in details), *details]):
         drawing = DRAWINGS.get(named.get(name, name))
-        if drawing is None and _are_means(details[name]):
+        rows = rows_of(details[name]) if isinstance(details[name], Mapping) else []
+        if drawing is None and rows and all(as_float(row.get("mean")) is not None for row in rows):
             drawing = Drawing(kind="intervals", title=f"{name.replace('_', ' ').capitalize()}, by name")
         chart = drawing and _chart(view, name, drawing)
         if chart:
@@ -372,11 +373,6 @@ def table_of(rows: Sequence[Mapping[str, Json]]) -> Table:
     return Table(
         [column.replace("_", " ") for column in columns], [[row.get(column) for column in columns] for row in rows]
     )
-
-
-def _are_means(detail: Json) -> bool:
-    rows = rows_of(detail) if isinstance(detail, Mapping) else []
-    return bool(rows) and all(as_float(row.get("mean")) is not None for row in rows)
 
 
 def _chart(view: ItemView, detail: str, drawing: Drawing) -> Chart | None:
@@ -403,11 +399,12 @@ def _chart(view: ItemView, detail: str, drawing: Drawing) -> Chart | None:
     points = [_point(name, value, interval_of(row.get(drawing.interval))) for name, value, row in known]
     lines = [drawing.line] if drawing.line else []
     words = f"Lowest first: {joined([f'{name} {number(value)}' for name, value, _ in known])}."
-    limit, name = as_float(item["limit"]), drawing.reference[0] if drawing.reference else ""
+    limit, (name, label) = as_float(item["limit"]), drawing.reference or ("", "")
     if drawing.shows_limit and limit is not None:
         lines.append((limit, "limit"))
-    if drawing.reference and (mean := _mean_in(item["details"].get(name))) is not None:
-        lines.append((mean, drawing.reference[1]))
+    reference = item["details"].get(name)
+    if isinstance(reference, Mapping) and (mean := as_float(reference.get("mean"))) is not None:
+        lines.append((mean, label))
     words = " ".join([words, *(f"Dashed line: {label} {number(value)}." for value, label in lines)])
     axis = (detail if drawing.value == "mean" else drawing.value).replace("_", " ")
     spec = intervals(points[: 2 * SHOWN], axis, domain=_domain(points), lines=lines)
@@ -510,10 +507,6 @@ def _domain(points: Sequence[Mapping[str, Json]]) -> tuple[float, float] | None:
         return 0, 1
     is_close = min(numbers) > 1 and max(numbers) - min(numbers) < CLOSE * max(numbers)
     return _with_margin(numbers, 0.05) if is_close else None
-
-
-def _mean_in(detail: Json) -> float | None:
-    return as_float(detail.get("mean")) if isinstance(detail, Mapping) else None
 
 
 # Class `Plot`: a chart for a notebook or a file, with fixed colours instead of CSS variables.

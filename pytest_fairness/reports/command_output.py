@@ -215,7 +215,9 @@ def _other_changes(old: Entry, new: Entry) -> Iterator[str]:
 
 def _contributions(change: ItemChange, entry: Entry) -> str:
     shown = change.changed_contributions[:SHOWN_CONTRIBUTIONS]
-    if not _has_sides(change):
+    numbers = [number for _, was, now in change.changed_contributions for number in (was, now) if number is not None]
+    # Contributions below 0 belong to words that the unmarked group uses more.
+    if not change.info or change.info.name not in registry.AUDITS["generation"] or min(numbers, default=0.0) >= 0:
         return ", ".join(_contribution(change, *part) for part in shown)
     marked, unmarked = group_names({"n": entry.n, "missing": entry.missing, "labels": entry.labels or {}})
     sides: dict[str, list[str]] = {}
@@ -226,15 +228,6 @@ def _contributions(change: ItemChange, entry: Entry) -> str:
         amounts = (None if number is None else sign * number for number in (was, now))
         sides.setdefault(side, []).append(_contribution(change, name, *amounts))
     return "; ".join(f"more for {side}: {', '.join(parts)}" for side, parts in sides.items())
-
-
-def _has_sides(change: ItemChange) -> bool:
-    """Return whether the item's audit compares texts and at least one contribution is below 0.
-
-    Such contributions belong to words that the unmarked group uses more.
-    """
-    numbers = [number for _, was, now in change.changed_contributions for number in (was, now) if number is not None]
-    return min(numbers, default=0.0) < 0 and bool(change.info and change.info.name in registry.AUDITS["generation"])
 
 
 def _contribution(change: ItemChange, name: str, was: float | None, now: float | None) -> str:

@@ -444,7 +444,7 @@ def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: boo
         RunNote(
             "inconclusive-runs",
             f"{result.probe} {result.id} was inconclusive in {which}, so it would not detect a regression: "
-            f"{_advice(result)}",
+            f"{result.verdict.reason.partition('; ')[2] or result.verdict.reason}",
             fails,
         )
         for result in results
@@ -531,8 +531,3 @@ def on_limits(results: Sequence[ItemResult]) -> list[RunNote]:
                 "whatever is answered. Write the worst value that you accept."
             )
     return [RunNote("limit", text) for text in notes.values()]
-
-
-def _advice(result: ItemResult) -> str:
-    reason = result.verdict.reason
-    return reason.partition("; ")[2] or reason

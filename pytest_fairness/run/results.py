@@ -205,6 +205,7 @@ def served_change(current: Sequence[str], baseline: Sequence[str]) -> str | None
 
 def verdict_on(measured: ItemMeasurement, compared: BaselineComparison, accept: str = "") -> Verdict:
     item, entry = measured.item, compared.entry
+    units = item.trial_count if item.audit.counted == "trials" else measured.measurement.evidence.units
     return decide(
         item.audit,
         item,
@@ -213,18 +214,9 @@ def verdict_on(measured: ItemMeasurement, compared: BaselineComparison, accept: 
         if entry
         else None,
         comparison=compared.comparison,
-        trials=_unit_count(measured),
+        trials=units if item.asks else None,
         accept=accept,
     )
-
-
-def _unit_count(measured: ItemMeasurement) -> int | None:
-    item = measured.item
-    if not item.asks:
-        return None
-    if item.audit.counted == "trials":
-        return item.trial_count
-    return measured.measurement.evidence.units
 
 
 def error_result(item: ProbeItem, error: BaseException, nodeid: str) -> ItemResult:
@@ -486,7 +478,9 @@ class Baselines:
             runs = (self._measurer.prepared(item, each) for each in (measured.answers, answers))
             found = item.audit.compare(item, *runs)
             if digest(answers) == digest(measured.answers):
-                return self._measurer.keep(key, _without_change(found))
+                ends = found.interval and (found.interval[0] - found.value, found.interval[1] - found.value)
+                unchanged = replace(found, value=0.0, interval=ends, p_value=1.0, same_answers=True)
+                return self._measurer.keep(key, unchanged)
             counted = (measured.counted_answers, item.audit.counted_answers(item, answers))
             return self._measurer.keep(key, replace(found, shared_changes=shared_changes(item, *counted)))
         except NotMeasurable as error:
@@ -500,12 +494,6 @@ class Baselines:
 
 def _by_value(found: Comparison, why: str) -> Comparison:
     return replace(found, not_compared=why, details={"answers_not_compared": why})
-
-
-def _without_change(comparison: Comparison) -> Comparison:
-    shift = comparison.value
-    interval = comparison.interval and (comparison.interval[0] - shift, comparison.interval[1] - shift)
-    return replace(comparison, value=0.0, interval=interval, p_value=1.0, same_answers=True)
 
 
 # Checks of a baseline's stored values against its answers, so that an edited value cannot make an item pass.
@@ -638,7 +626,8 @@ def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root
     found = []
     for place, change in enumerate(changes):
         file = None if change.new is None else change.new.file
-        if file is not None and _value_changed(change) and (place < MOST_CHANGES or _needs_answers(change)):
+        has_changed = change.old and change.new and change.info and change.old.value != change.new.value
+        if file is not None and has_changed and (place < MOST_CHANGES or _needs_answers(change)):
             if file not in items:
                 items[file] = _items(root / file, root)
             # The id in the baseline may hold the name of a target.
@@ -649,12 +638,6 @@ def remeasured(changes: Iterable[ItemChange], old: Snapshot, new: Snapshot, root
         else:
             found.append(change)
     return found
-
-
-def _value_changed(change: ItemChange) -> bool:
-    if change.old is None or change.new is None or change.info is None:
-        return False
-    return change.old.value != change.new.value
 
 
 def _needs_answers(change: ItemChange) -> bool:

@@ -472,7 +472,8 @@ class EarlierResults:
 
     def _of_probe(self, item: ProbeItem, target: Target) -> _ProbeResults:
         last = self._last
-        if last is None or last.target is not target or not _share_inputs(last.item, item):
+        same_inputs = last is not None and last.item.probe is item.probe and last.item.trial_count == item.trial_count
+        if last is None or last.target is not target or not same_inputs:
             self.store()
             digest = self._digest(item, target)
             stored = {} if digest is None else self._engines.store.cache.get_all(digest)
@@ -506,10 +507,6 @@ def code_digest(folder: Path) -> str:
             path = Path(parent, name)
             digest.update(bytes(path) + b"\0" + path.read_bytes())
     return digest.hexdigest()
-
-
-def _share_inputs(item: ProbeItem, other: ProbeItem) -> bool:
-    return item.probe is other.probe and item.trial_count == other.trial_count
 
 
 def _depends_on_known_inputs(item: ProbeItem) -> bool:
