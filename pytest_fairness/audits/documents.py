@@ -394,6 +394,15 @@ def groups_by_axis(item: TextItem[Any], answers: Answers) -> dict[str, Groups]:
     return {axis: Groups.of(item, answers, axis=axis) for axis in compared_labels(item)[1]}
 
 
+def groups_of_runs(
+    item: TextItem[Any], current: Answers, baseline: Answers, *, with_copies: bool = False
+) -> tuple[Groups, Groups]:
+    """Return the groups of the current run and of the baseline; see `Groups.of` and `require_common_strata`."""
+    now, before = (Groups.of(item, run, with_copies=with_copies) for run in (current, baseline))
+    require_common_strata(now, before)
+    return now, before
+
+
 def require_common_strata(current: Groups, baseline: Groups) -> None:
     """Raise `BaselineStale` if more than a fifth of a run's answers are in strata that the other run does not have."""
     shared = {*current.strata} & {*baseline.strata}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Self, TypeVar
@@ -19,8 +20,8 @@ from pytest_fairness.audits.documents import (
     Groups,
     TextItem,
     anonymizer,
+    groups_of_runs,
     language_of,
-    require_common_strata,
     text_of,
 )
 from pytest_fairness.audits.info import AuditInfo, Direction, cohens_h
@@ -173,36 +174,6 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return [[(groups.marked_name, pair[True]), (groups.unmarked_name, pair[False])] for pair in pairs]
 
 
-class TwoGroupAudit(TextAudit[SettingsT]):
-    """Base class of text audits that compare the marked group with one unmarked group, in one run and between runs.
-
-    The class attribute `with_copies` says whether equal answers to one prompt are counted; see
-    `Groups.without_repeats`.
-    """
-
-    with_copies: ClassVar[bool] = False
-
-    @abstractmethod
-    def change(
-        self,
-        item: TextItem[SettingsT],
-        current: Groups,
-        baseline: Groups,
-        random: np.random.Generator,
-    ) -> Comparison:
-        """Return the change from the baseline to the current run; see `Audit.compare`."""
-
-    def compare(self, item: TextItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
-        """Return the change from the baseline to the current run, tested by permutation of run labels.
-
-        Raises:
-            BaselineStale: the runs have too few strata in common; see `require_common_strata`.
-        """
-        runs = [Groups.of(item, run, with_copies=self.with_copies) for run in (current, baseline)]
-        require_common_strata(runs[0], runs[1])
-        return self.change(item, runs[0], runs[1], resampling.generator(f"{item.seed}/compare"))
-
-
 ONE_SIDED_SHARE = 0.10
 """Largest share of answers that may be left out because their stratum holds only one group."""
 SHOWN_STRATA = 3
@@ -278,7 +249,7 @@ ValuesT = TypeVar("ValuesT", bound=DocumentValues)
 # Base class of audits that give each text a number (a rate, a score) and compare the means of two groups.
 
 
-class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
+class DocumentValueAudit(TextAudit[SettingsT], Generic[SettingsT, ValuesT]):
     """Base class of audits whose value is a gap: the marked group's mean rate (or score) minus the unmarked group's.
 
     The class attribute `reversed_gap` is the phrase for a gap that changed sides. {before}: size of the gap in the
@@ -317,19 +288,15 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
     def value(self, item: TextItem[SettingsT], answers: Answers) -> float:
         return self.values(item, Groups.of(item, answers)).gap()
 
-    def change(
-        self,
-        item: TextItem[SettingsT],
-        current: Groups,
-        baseline: Groups,
-        random: np.random.Generator,
-    ) -> Comparison:
+    def compare(self, item: TextItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the change of the gap with its permutation test; all answers of both runs are used.
 
         Raises:
+            BaselineStale: the runs have too few strata in common.
             NotMeasurable: no stratum holds both groups in both runs.
         """
-        values, before = self.values(item, current), self.values(item, baseline)
+        groups, groups_before = groups_of_runs(item, current, baseline)
+        values, before = self.values(item, groups), self.values(item, groups_before)
         details = values.change_details(before)
         runs = TwoRuns.of(values, before)
         if not runs.weights.any():
@@ -337,18 +304,14 @@ class DocumentValueAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, ValuesT]):
                 "no stratum holds both groups in this run and in the baseline, so that the runs cannot be compared. "
                 "Request both groups for the baseline's prompts, or rebaseline"
             )
-        gaps, joint, swaps = runs.gaps(), runs.joint_gap(), runs.gaps_after_swaps(SWAPS, random)
-        # The direction of the gap in both runs together is the same for all permutations of run labels.
-        side = float(np.sign(np.round(joint, ROUNDING)))
-        more, less = current.names[:: 1 if gaps[0] > 0 else -1]
+        gaps, swaps = runs.gaps(), runs.gaps_after_swaps(SWAPS, resampling.generator(f"{item.seed}/compare"))
+        more, less = groups.names[:: 1 if gaps[0] > 0 else -1]
         sizes = dict(zip(("now", "before"), (f"{abs(gap):.3g}" for gap in gaps), strict=True))
         return gap_change(
-            gaps=gaps,
-            value=side * (gaps[0] - gaps[1]),
-            error=runs.error(),
-            null=side * (swaps[0] - swaps[1]),
-            absolute_change=abs(gaps[0] - gaps[1]),
-            null_absolute_changes=np.abs(swaps[0] - swaps[1]),
+            gaps,
+            runs.error(),
+            swaps[0] - swaps[1],
+            side=float(np.sign(np.round(runs.joint_gap(), ROUNDING))),
             description=self.reversed_gap.format(**sizes, less=less, more=more),
             details=details,
         )
@@ -368,14 +331,12 @@ ROUNDING = 9
 
 def gap_change(
     gaps: tuple[float, float],
-    value: float,
     error: tuple[float, float | None],
-    *,
     null: Floats,
-    absolute_change: float,
-    null_absolute_changes: Floats,
+    *,
+    side: float,
     description: str,
-    details: Mapping[str, Json] | None = None,
+    details: Mapping[str, Json],
 ) -> Comparison:
     """Return the change with its interval and test.
 
@@ -383,29 +344,27 @@ def gap_change(
 
     Args:
         gaps: gap of the current run and gap of the baseline, marked minus unmarked group.
-        value: the change; above 0 if the gap grew in the direction of the gap of both runs together.
         error: standard error of the change, and its degrees of freedom.
-        null: (swaps,) change after permutation of run labels.
-        absolute_change: absolute difference between the two gaps.
-        null_absolute_changes: (swaps,) absolute difference between the two gaps after permutation of run labels.
+        null: (swaps,) current gap minus baseline gap after permutation of run labels.
+        side: sign of the gap of both runs together.
         description: phrase that states both gaps; used if the gap has the opposite sign in the baseline.
         details: details of the comparison.
     """
     current, baseline = gaps
-    standard_error, degrees = error
-    either_side = direction_unknown(current + baseline, standard_error)
+    change, (standard_error, degrees) = current - baseline, error
+    value, either_side = side * change, direction_unknown(current + baseline, standard_error)
     reversal = Reversal.with_bonferroni(
         value=abs(current),
-        p_value=resampling.p_value(null_absolute_changes, absolute_change, exact=False),
+        p_value=resampling.p_value(np.abs(null), abs(change), exact=False),
         description=description,
     )
     return comparison(
         value,
         standard_error,
-        resampling.p_value(null, value, exact=False),
+        resampling.p_value(side * null, value, exact=False),
         degrees_of_freedom=degrees,
         reversal=reversal if current * baseline < 0 else None,
-        details={**(details or {}), "either_side": either_side},
+        details={**details, "either_side": either_side},
         evidence=Evidence(either_side=either_side),
     )
 
@@ -413,7 +372,7 @@ def gap_change(
 # Audit `refusals`: difference between two groups in the share of refused or unreadable answers.
 
 
-class Refusals(TwoGroupAudit[AuditSettings]):
+class Refusals(TextAudit[AuditSettings]):
     """Audit that leaves out failed requests."""
 
     info = AuditInfo(
@@ -431,7 +390,6 @@ class Refusals(TwoGroupAudit[AuditSettings]):
         effect=cohens_h("both groups’ shares of refused or unreadable answers"),
     )
     version = 5
-    with_copies = True
 
     def measure(self, item: TextItem[AuditSettings], answers: Answers) -> Measurement:
         """Return the gap with Newcombe's interval and Fisher's exact test."""
@@ -476,28 +434,34 @@ class Refusals(TwoGroupAudit[AuditSettings]):
             *answer_checks.unrecognised_refusals(item.probe, _unrecognised(groups)),
         ]
 
-    def change(
-        self,
-        item: TextItem[AuditSettings],
-        current: Groups,
-        baseline: Groups,
-        random: np.random.Generator,
-    ) -> Comparison:
-        """Return the change of the gap between the shares, tested by permuting run labels within prompt and group."""
-        now, before = gap_measurement(current), gap_measurement(baseline)
-        change = share_change(current, baseline)
+    def compare(self, item: TextItem[AuditSettings], current: Answers, baseline: Answers) -> Comparison:
+        """Return the change of the gap between the shares, tested by permuting run labels within prompt and group.
+
+        Failed requests, and texts that were cut off before they held an answer, are left out.
+        """
+        runs = groups_of_runs(item, current, baseline, with_copies=True)
+        now, before = map(gap_measurement, runs)
+        counted = [
+            (answer.status in REFUSED, marked, run is runs[0], (stratum, marked))
+            for run in runs
+            for answer, marked, stratum in zip(run.answers, run.marked, run.strata, strict=True)
+            if answer.status in (*REFUSED, Status.OK)
+        ]
+        change = ShareChange(
+            hits=np.array([refused for refused, *_ in counted], dtype=np.float64),
+            marked=np.array([marked for _, marked, *_ in counted], dtype=np.bool_),
+            current=np.array([own for _, _, own, _ in counted], dtype=np.bool_),
+            cells=numbered([cell for *_, cell in counted])[1],
+        )
         error, degrees = change.error
-        scale = min(current.observations_per_answer, baseline.observations_per_answer)
-        null = change.permuted_changes(SWAPS, random)
+        scale = min(run.observations_per_answer for run in runs)
         shares, shares_before = now.details["shares"], before.details["shares"]
         first, second = sorted(shares, key=lambda name: -shares[name])
         return gap_change(
-            gaps=(now.value, before.value),
-            value=change.value,
-            error=(error / math.sqrt(scale), degrees),
-            null=null,
-            absolute_change=abs(change.value),
-            null_absolute_changes=np.abs(null),
+            (now.value, before.value),
+            (error / math.sqrt(scale), degrees),
+            change.side * change.permuted_changes(SWAPS, resampling.generator(f"{item.seed}/compare")),
+            side=change.side,
             description=f"refusals were {shares_before[first]:.0%} for {first} and {shares_before[second]:.0%} for "
             f"{second}, and are now {shares[first]:.0%} and {shares[second]:.0%}",
             details={
@@ -565,50 +529,21 @@ def gap_measurement(groups: Groups, unrecognised: Mapping[str, float] | None = N
     unread = {name: unreadable[name] + round(unrecognised.get(name, 0.0) * usable[name]) for name in n}
     failed = groups.count(Status.CUT_OFF, Status.FAILED)
     shares = {name: refused[name] / n[name] for name in (marked, unmarked)}
+    details: dict[str, Json] = {"refused": groups.count(*REFUSALS), "unreadable": unreadable, "shares": shares}
+    if models := sorted({answer.judged.by for answer in groups.answers if answer.judged}):
+        partly = Counter(
+            groups.marked_name if marked else groups.unmarked_name
+            for answer, marked in zip(groups.answers, groups.marked, strict=True)
+            if answer.judged is not None and answer.judged.majority == PARTLY
+        )
+        details |= {"refusals_by": ", ".join(models), "partly_refused": {name: partly[name] for name in groups.names}}
     return Measurement(
-        value=refused[marked] / n[marked] - refused[unmarked] / n[unmarked],
+        value=shares[marked] - shares[unmarked],
         interval=intervals.newcombe(*table[0], *table[1], intervals.quantile(0.975)),
         standard_error=intervals.difference_error(*table[0], *table[1]),
         p_value=gaps.fisher_p_value(*((round(hits), round(size - hits)) for hits, size in table)),
         n={name: n[name] - unread[name] for name in n},
         missing={name: failed[name] + unread[name] for name in n},
-        details={
-            "refused": groups.count(*REFUSALS),
-            "unreadable": unreadable,
-            "shares": shares,
-            **_refusal_model_details(groups),
-        },
+        details=details,
         evidence=Evidence(effect_basis=tuple(shares.values())),
-    )
-
-
-def _refusal_model_details(groups: Groups) -> dict[str, Json]:
-    """Return the model that recognised refusals, and its partly refused answers by group; nothing without a model."""
-    models = sorted({answer.judged.by for answer in groups.answers if answer.judged})
-    if not models:
-        return {}
-    partly = {groups.marked_name: 0, groups.unmarked_name: 0}
-    for answer, marked in zip(groups.answers, groups.marked, strict=True):
-        partly[groups.marked_name if marked else groups.unmarked_name] += (
-            answer.judged is not None and answer.judged.majority == PARTLY
-        )
-    return {"refusals_by": ", ".join(models), "partly_refused": partly}
-
-
-def share_change(current: Groups, baseline: Groups) -> ShareChange:
-    """Return how the gap between the groups' shares of refused or unreadable answers changed.
-
-    Failed requests, and texts that were cut off before they held an answer, are left out.
-    """
-    answers = [
-        (answer.status in REFUSED, marked, run is current, (stratum, marked))
-        for run in (current, baseline)
-        for answer, marked, stratum in zip(run.answers, run.marked, run.strata, strict=True)
-        if answer.status in (*REFUSED, Status.OK)
-    ]
-    return ShareChange(
-        hits=np.array([refused for refused, *_ in answers], dtype=np.float64),
-        marked=np.array([marked for _, marked, *_ in answers], dtype=np.bool_),
-        current=np.array([own for _, _, own, _ in answers], dtype=np.bool_),
-        cells=numbered([cell for *_, cell in answers])[1],
     )

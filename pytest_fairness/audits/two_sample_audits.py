@@ -28,10 +28,11 @@ from pytest_fairness.audits.documents import (
     Usage,
     WordCounts,
     as_written,
+    groups_of_runs,
     language_details,
 )
 from pytest_fairness.audits.info import BITS, ETA_SQUARED, AuditInfo, Direction
-from pytest_fairness.audits.text_audit import TwoGroupAudit, signed_weights
+from pytest_fairness.audits.text_audit import TextAudit, signed_weights
 from pytest_fairness.backends import map_chunks
 from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.probes.field_types import EMBEDDER, AuditSettings
@@ -136,7 +137,7 @@ class Change(NamedTuple):
     cuts: tuple[Bools, Bools]
 
 
-class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
+class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, SampleT]):
     """Base class of audits whose value is one number for the distance between two groups' texts.
 
     Class attributes:
@@ -199,11 +200,14 @@ class TwoSampleAudit(TwoGroupAudit[SettingsT], Generic[SettingsT, SampleT]):
     def value(self, item: TextItem[SettingsT], answers: Answers) -> float:
         return self.run(item, self.documents(Groups.of(item, answers))).value
 
-    def change(
-        self, item: TextItem[SettingsT], current: Groups, baseline: Groups, random: np.random.Generator
-    ) -> Comparison:
-        """Return the change with its standard error, tested by permutation of run labels."""
-        runs = [self.documents(groups) for groups in (current, baseline)]
+    def compare(self, item: TextItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
+        """Return the change with its standard error, tested by permutation of run labels.
+
+        Raises:
+            BaselineStale: the runs have too few strata in common.
+        """
+        runs = [self.documents(groups) for groups in groups_of_runs(item, current, baseline)]
+        random = resampling.generator(f"{item.seed}/compare")
         estimate, both, cuts = self.run_change(item, runs, Documents.joined(*runs), random)
         cells = RunCells.of(both.documents.current, both.documents.cells)
         null = np.concatenate([both.distance_change(*cells.swaps(count, random)) for count in self.swap_batches])

@@ -437,17 +437,19 @@ class ShareChange:
     cells: Ints
 
     @property
+    def side(self) -> float:
+        """Return −1 if the marked group has the smaller share of hits in both runs together, else 1.
+
+        It does not depend on the run labels.
+        """
+        return -1.0 if self.hits[self.marked].mean() < self.hits[~self.marked].mean() else 1.0
+
+    @property
     def coefficients(self) -> Floats:
         """Return the weight of each answer; the change of the gap is `coefficients @ hits`."""
         groups = self.marked * 2 + self.current
         share = 1 / np.bincount(groups, minlength=4)[groups]
-        # The group with the larger share of hits in both runs together does not depend on the run labels.
-        side = -1.0 if self.hits[self.marked].mean() < self.hits[~self.marked].mean() else 1.0
-        return np.asarray(side * np.where(self.marked == self.current, share, -share))
-
-    @property
-    def value(self) -> float:
-        return float(self.coefficients @ self.hits)
+        return np.asarray(self.side * np.where(self.marked == self.current, share, -share))
 
     @property
     def error(self) -> tuple[float, float | None]:
