@@ -357,10 +357,9 @@ class Groups:
         )
 
     def count(self, *statuses: Status) -> dict[str, int]:
-        counts = {self.marked_name: 0, self.unmarked_name: 0}
-        for answer, marked in zip(self.answers, self.marked, strict=True):
-            counts[self.marked_name if marked else self.unmarked_name] += answer.status in statuses
-        return counts
+        """Return the numbers of answers with one of these statuses, by group."""
+        marked = [own for answer, own in zip(self.answers, self.marked, strict=True) if answer.status in statuses]
+        return {self.marked_name: sum(marked), self.unmarked_name: len(marked) - sum(marked)}
 
     def one_sided(self) -> dict[str, int]:
         """Return the strata in which only one group has usable answers, with their number."""
@@ -411,24 +410,16 @@ def require_common_strata(current: Groups, baseline: Groups) -> None:
             raise BaselineStale(["list of prompts or strata"])
 
 
-def names_of(groups: Mapping[str, Groups]) -> tuple[str, str]:
-    first, *_ = groups.values()
-    return first.marked_name, ", ".join(each.unmarked_name for each in groups.values())
-
-
 def require_usable_answers(groups: Groups) -> None:
     """Raise `NotMeasurable`, with the reasons of missing answers, if a group has too few usable ones."""
     short = {name: n for name, n in groups.usable.items() if n < MINIMUM_DOCUMENTS}
     if not short:
         return
-    asked = len(groups.answers)
-    reasons = ", ".join(
-        f"{sum(groups.count(status).values())} {status.value}"
-        for status in MISSING
-        if sum(groups.count(status).values())
-    )
+    statuses = Counter(answer.status for answer in groups.answers)
+    reasons = ", ".join(f"{statuses[status]} {status.value}" for status in MISSING if statuses[status])
     have = ", ".join(f"{n} for {name}" for name, n in short.items())
-    remedy = f"Check the missing answers: {reasons} (of {asked})" if reasons else "Raise `trials`, or add rows"
+    asked, remedy = len(groups.answers), "Raise `trials`, or add rows"
+    remedy = f"Check the missing answers: {reasons} (of {asked})" if reasons else remedy
     raise NotMeasurable(
         f"too few usable answers ({have}); each group needs {MINIMUM_DOCUMENTS}. {remedy}.", unusable=bool(reasons)
     )
@@ -467,10 +458,9 @@ def comparable(groups: Groups) -> list[int]:
 def sampled(groups: Groups, most: float | None = None) -> list[int]:
     """Return the indices of the answers whose texts are compared: `comparable`, at most `most` of each group.
 
-    The default of `most` is `MOST_DOCUMENTS`.
-
-    A larger group is sampled at random, seeded by the item's id, so that each stratum keeps its share of the group. The
-    strata are drawn in one order for both groups: if each stratum has one answer of each group, whole strata are kept.
+    By default, `most` is `MOST_DOCUMENTS`. A larger group is sampled at random, seeded by the item's id, so that each
+    stratum keeps its share of the group. The strata are drawn in one order for both groups: if each stratum has one
+    answer of each group, whole strata are kept.
 
     Raises:
         NotMeasurable: as `comparable`.

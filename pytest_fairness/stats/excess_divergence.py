@@ -329,15 +329,13 @@ def excess_standard_error(
     # A cell with a single document has no variance; all such cells of a group are treated as one cell.
     single = np.isin(cells, numbers[of_cell == 1])
     cells[single] = np.where(first[single], -1, -2)
-    left_out: list[Bools] = []
-    cell_of = []
+    sets, cell_of = np.full(len(first), -1), np.zeros(0, np.int64)
     for cell in np.unique(cells[chosen]):
         documents = random.permutation(chosen[cells[chosen] == cell])
         count = min(len(documents), max(2, round(LEFT_OUT_SETS * len(documents) / len(chosen))))
-        for number in range(count):
-            left_out.append(np.isin(np.arange(len(first)), documents[number::count]))
-            cell_of.append(cell)
-    without = np.array(left_out)
+        sets[documents] = len(cell_of) + np.arange(len(documents)) % count
+        cell_of = np.append(cell_of, np.repeat(cell, count))
+    without = sets == np.arange(len(cell_of))[:, None]
     sizes = without.sum(axis=1)
     side_sizes = np.where((without & first).any(axis=1), first.sum(), second.sum())
     values = words.excesses(first & ~without, second & ~without) - words.excesses(first[None], second[None])
@@ -345,7 +343,7 @@ def excess_standard_error(
     # document's contribution. The factor is removed here.
     moved, variance = values * (1 - sizes / side_sizes), 0.0
     for cell in np.unique(cell_of):
-        own = np.array(cell_of) == cell
+        own = cell_of == cell
         if np.count_nonzero(own) > 1:
             mean = moved[own].sum() / sizes[own].sum()
             of_one = ((moved[own] - mean * sizes[own]) ** 2 / sizes[own]).sum() / (np.count_nonzero(own) - 1)

@@ -144,6 +144,9 @@ class ShareGrowth:
         Raises:
             ValueError: no stratum holds both groups in both runs.
         """
+        # Deferred, as scipy is not needed to load a probe.
+        from scipy.sparse import csr_array
+
         number = int(strata.max()) + 1
         cells = strata * 4 + 2 * ~marked + ~current
         sizes = np.bincount(cells, minlength=4 * number).reshape(number, 2, 2).astype(np.float64)
@@ -152,7 +155,8 @@ class ShareGrowth:
             raise ValueError("no stratum holds both groups in both runs")
         weights /= weights.sum()
         used = weights > 0
-        held = _counts_by_cell(present, cells, 4 * number).reshape(number, 2, 2, -1)[used]
+        by_cell: csr_array = csr_array((np.ones(len(cells)), (cells, np.arange(len(cells)))), (4 * number, len(cells)))
+        held = (by_cell @ present).toarray().reshape(number, 2, 2, -1)[used]
         inverse = np.divide(1.0, sizes, out=np.zeros_like(sizes), where=used[:, None, None])
         sign = np.where(marked, SIGNS[0], SIGNS[1]) * weights[strata]
         moved = sign * inverse[strata, np.where(marked, 0, 1)].sum(axis=1)
@@ -161,7 +165,7 @@ class ShareGrowth:
         return cls(
             sizes=sizes,
             weights=weights,
-            change_by_document=_scaled_rows(present, moved),
+            change_by_document=csr_array(present.multiply(moved[:, None])),
             # If all documents belonged to the baseline, the current run's shares would be 0.
             change_without_current=-np.einsum("s,g,sgw,sg->w", weights, SIGNS, held.sum(axis=2), inverse[:, :, 1]),
             error=_difference_sd(held.sum(axis=2), sizes[..., 0], sizes[..., 1], weights),
@@ -230,19 +234,6 @@ def smallest_share(needed: NeededDocuments, power: float = intervals.POWER) -> f
 
 def largest_needed(needed: Iterable[NeededDocuments]) -> NeededDocuments:
     return max(needed, key=smallest_share)
-
-
-def _counts_by_cell(present: csr_array, cells: Ints, number: int) -> Floats:
-    """Return the (cells, words) numbers of documents; a cell holds those of one stratum, group and run."""
-    words = present.shape[1]
-    places = np.repeat(cells, np.diff(present.indptr)) * words + present.indices
-    return np.bincount(places, present.data, minlength=number * words).reshape(number, words).astype(np.float64)
-
-
-def _scaled_rows(present: csr_array, factors: Floats) -> csr_array:
-    scaled = present.copy()
-    scaled.data *= np.repeat(factors, np.diff(present.indptr))
-    return scaled
 
 
 def _association_bonus(held: Floats, sizes: Floats, weights: Floats) -> Floats:
