@@ -16,7 +16,7 @@ from pytest_fairness.pytest_integration.item_results import Record
 from pytest_fairness.pytest_integration.items import PROBE_SUFFIXES
 from pytest_fairness.records import ItemResult
 from pytest_fairness.reports.formatting import number, printable
-from pytest_fairness.reports.terminal_items import Line
+from pytest_fairness.reports.terminal import Line
 from pytest_fairness.run import Run
 
 

@@ -14,8 +14,8 @@ import pytest
 from pytest_fairness.option_types import in_folder
 from pytest_fairness.options import DEFAULT_STORE, OPTIONS, PREFIX, REPLACED, SETTINGS, Option, RunSettings
 from pytest_fairness.probes.diagnostics import nearest
-from pytest_fairness.reports.findings import rebaseline_command
 from pytest_fairness.reports.formatting import shell_line
+from pytest_fairness.reports.report_items import rebaseline_command
 from pytest_fairness.targets.web import public_address
 
 # Settings of a run, read from the command line, the environment and the ini file.

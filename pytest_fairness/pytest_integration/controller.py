@@ -37,10 +37,10 @@ from pytest_fairness.pytest_integration.terminal import (
 from pytest_fairness.records import ItemResult, Json, VerdictName
 from pytest_fairness.reports import document, files, markdown, terminal
 from pytest_fairness.reports.document import RunNote, report_document, reused_answers
-from pytest_fairness.reports.findings import rebaseline_command
 from pytest_fairness.reports.formatting import without_commands
 from pytest_fairness.reports.markdown import github_commands
-from pytest_fairness.reports.terminal_items import Line
+from pytest_fairness.reports.report_items import rebaseline_command
+from pytest_fairness.reports.terminal import Line
 from pytest_fairness.run import Run, history
 from pytest_fairness.run.history import History
 from pytest_fairness.targets import serve

@@ -18,8 +18,8 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration.planning import probe_item_of
 from pytest_fairness.pytest_integration.terminal import Message
 from pytest_fairness.records import Explanation, ItemResult, Json, VerdictName, target_name
-from pytest_fairness.reports.findings import ACCEPTABLE, rebaseline_command
 from pytest_fairness.reports.formatting import printable
+from pytest_fairness.reports.report_items import ACCEPTABLE, rebaseline_command
 from pytest_fairness.reports.view import ItemView
 from pytest_fairness.run import ProbeItem
 

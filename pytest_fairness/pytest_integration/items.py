@@ -42,7 +42,7 @@ from pytest_fairness.pytest_integration.planning import (
 )
 from pytest_fairness.records import ItemResult, Json, VerdictName, current_id
 from pytest_fairness.reports.formatting import printable
-from pytest_fairness.reports.terminal_items import failure_text
+from pytest_fairness.reports.terminal import failure_text
 from pytest_fairness.reports.view import ItemView
 from pytest_fairness.run import (
     BaselineComparison,

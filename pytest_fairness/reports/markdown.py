@@ -17,9 +17,9 @@ from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.records import Json, VerdictName
 from pytest_fairness.reports import report_items
 from pytest_fairness.reports.document import request_counts, reused_answers, texts_of_notes
-from pytest_fairness.reports.findings import accept_command
 from pytest_fairness.reports.formatting import escaped as without_control_characters
 from pytest_fairness.reports.formatting import number, printable, shell_lines, with_interval, without_commands
+from pytest_fairness.reports.report_items import accept_command
 from pytest_fairness.reports.view import KNOWN, NO_LONGER_FAILS, UNEXPECTED_PASS, ItemView, largest_first, views
 
 # Markdown report for comments on pull requests and for the page of a CI job.

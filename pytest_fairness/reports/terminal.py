@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import math
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
 
 from pytest_fairness.errors import counted
-from pytest_fairness.records import Json, VerdictName, target_name
-from pytest_fairness.reports import formatting, report_items, terminal_items
+from pytest_fairness.records import Json, Quote, VerdictName, target_name
+from pytest_fairness.reports import report_items
 from pytest_fairness.reports.document import request_counts, reused_answers, texts_of_notes
-from pytest_fairness.reports.findings import accept_command
-from pytest_fairness.reports.formatting import text_table as aligned
-from pytest_fairness.reports.terminal_items import GAP, INDENT, WORST_ROWS, Line
-from pytest_fairness.reports.view import FOUND, UNKNOWN, ItemView, largest_first, views
+from pytest_fairness.reports.formatting import (
+    cut,
+    cut_ids,
+    cut_middle,
+    fill,
+    number,
+    pad,
+    printable,
+    reason_lines,
+    shell_lines,
+    spread,
+    text_table,
+    width_of,
+    with_interval,
+    wrap,
+)
+from pytest_fairness.reports.report_items import accept_command, verdict_counts
+from pytest_fairness.reports.view import FOUND, UNKNOWN, ItemView, largest_first, status_in_words, views
+from pytest_fairness.stats.intervals import half_width
 
 # Terminal summary at the end of a run, as lines with pytest's markup.
 
@@ -56,11 +75,11 @@ def summary(
     shown = items if verbose or len(items) <= MOST_ROWS else items[:WORST_ROWS]
     lines = _heading(document, items, width)
     several_probes = len({view.item["probe"] for view in items}) > 1
-    lines += terminal_items.item_rows(shown, width, several_probes=several_probes, verbose=verbose)
+    lines += item_rows(shown, width, several_probes=several_probes, verbose=verbose)
     if len(shown) < len(items):
-        lines += terminal_items.hidden_rows(items, len(items) - len(shown), width)
+        lines += hidden_rows(items, len(items) - len(shown), width)
     for text in [*other_targets(items, document), *report_items.served_model_changes(items)]:
-        lines += terminal_items.paragraph(text, width)
+        lines += paragraph(text, width)
     lines.append(Line(""))
     if len(shown) == len(items):
         lines += table_by_target(document, items, width)
@@ -69,7 +88,7 @@ def summary(
     if verbose:
         lines += findings(items, width)
     elif len(shown) < len(items) or any(view.needs_headline for view in items):
-        lines += terminal_items.paragraph("All rows, reasons, examples and findings: run with -v.", width)
+        lines += paragraph("All rows, reasons, examples and findings: run with -v.", width)
     if any(document["requests"][name] for name in ("planned", "failed")):  # files of answers need no requests
         lines += requests(document, width, retried, lines)
     lines += notes(document, width)
@@ -86,7 +105,7 @@ def measured_summary(document: Mapping[str, Json], width: int, *, retried: float
     for probe in probes:
         of_probe = [view for view in own if view.item["probe"] == probe]
         table = [*answer_lines(of_probe, width), *table_lines(of_probe, width)]
-        title = [Line(formatting.cut(formatting.printable(probe), width), {"bold": True})] if len(probes) > 1 else []
+        title = [Line(cut(printable(probe), width), {"bold": True})] if len(probes) > 1 else []
         lines += [*title, *map(Line, table), Line("")]
     if own:
         lines += [*map(Line, explanation_lines(own, width)), Line("")]
@@ -99,10 +118,10 @@ def measured_summary(document: Mapping[str, Json], width: int, *, retried: float
             why = view.reason
             for text in note_texts:
                 why = why.removesuffix(text).rstrip()
-            errors.setdefault(formatting.printable(why), []).append(view.name(with_probe=False))
+            errors.setdefault(printable(why), []).append(view.name(with_probe=False))
     for text, names in errors.items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        lines += terminal_items.paragraph(f"{names[0]}{more}: {text}", width, {"red": True})
+        lines += paragraph(f"{names[0]}{more}: {text}", width, {"red": True})
     lines += variant_effects(items, width)
     counts = requests(document, width, retried, lines) if document["requests"]["planned"] else []
     return [*lines, *counts, *notes(document, width)]
@@ -112,21 +131,17 @@ def _heading(document: Mapping[str, Json], items: Sequence[ItemView], width: int
     files = {view.item["probe"]: view.file for view in items}
     probes = next(iter(files.values())) if len(files) == 1 else counted(len(files), "probe")
     if report_items.is_measured_only(items):
-        counts = formatting.fill(re.split(r"(?<=[,;:]) ", report_items.effect_size_counts(items)), width, comma="")
+        counts = fill(re.split(r"(?<=[,;:]) ", report_items.effect_size_counts(items)), width, comma="")
     else:
         reused = reused_answers(document)
         counts = [
-            *formatting.fill(terminal_items.verdict_count_texts(items), width),
-            *(formatting.fill([reused], width) if reused else []),
+            *fill(verdict_count_texts(items), width),
+            *(fill([reused], width) if reused else []),
         ]
     # The command `measure` gives the file of answers as target and as probe.
-    audited = " · ".join(
-        dict.fromkeys(
-            [formatting.printable(document["target"]), formatting.cut_middle(formatting.printable(probes), width - 2)]
-        )
-    )
-    lines = terminal_items.paragraph(f"{audited} · {counted(len(items), 'item')}", width, {"bold": True})
-    markup = {"bold": True, **terminal_items.row_markup(items[0])}
+    audited = " · ".join(dict.fromkeys([printable(document["target"]), cut_middle(printable(probes), width - 2)]))
+    lines = paragraph(f"{audited} · {counted(len(items), 'item')}", width, {"bold": True})
+    markup = {"bold": True, **row_markup(items[0])}
     return [*lines, *(Line(line, markup) for line in counts), Line("")]
 
 
@@ -142,11 +157,9 @@ _CHANCE = 0.05
 def table_lines(items: Sequence[ItemView], width: int) -> list[str]:
     """Return the table of measured items; each item has one line, in which a long name is cut."""
     rows = [_row(view) for view in largest_first(items)]
-    numbers = sum(
-        max(formatting.width_of(row[place]) for row in (_HEADER, *rows)) + _GAP for place in range(len(_HEADER) - 1)
-    )
-    names = formatting.cut_ids([row[-1] for row in rows], max(width - numbers, len(_HEADER[-1])))
-    return formatting.text_table([_HEADER, *((*row[:-1], name) for row, name in zip(rows, names, strict=True))], width)
+    numbers = sum(max(width_of(row[place]) for row in (_HEADER, *rows)) + _GAP for place in range(len(_HEADER) - 1))
+    names = cut_ids([row[-1] for row in rows], max(width - numbers, len(_HEADER[-1])))
+    return text_table([_HEADER, *((*row[:-1], name) for row, name in zip(rows, names, strict=True))], width)
 
 
 def answer_lines(items: Sequence[ItemView], width: int) -> list[str]:
@@ -164,13 +177,9 @@ def answer_lines(items: Sequence[ItemView], width: int) -> list[str]:
     texts = []
     for group, lost in groups.items():
         missing_text = f" ({_range_text(lost.values())} missing)" if any(lost.values()) else ""
-        texts.append(
-            f"{formatting.printable(group)} {_range_text(answers - lost[answers] for answers in lost)}{missing_text}"
-        )
+        texts.append(f"{printable(group)} {_range_text(answers - lost[answers] for answers in lost)}{missing_text}")
     more = [counted(len(texts) - SHOWN, "more group")] if len(texts) > SHOWN else []
-    return (
-        formatting.wrap(f"usable answers: {', '.join([*texts[:SHOWN], *more])}", width, hanging="  ") if texts else []
-    )
+    return wrap(f"usable answers: {', '.join([*texts[:SHOWN], *more])}", width, hanging="  ") if texts else []
 
 
 def _range_text(counts: Iterable[int]) -> str:
@@ -193,22 +202,22 @@ def explanation_lines(items: Sequence[ItemView], width: int) -> list[str]:
     for text, (first, *others) in list(by_sentence.items())[:SHOWN]:
         title, name = first.method.get("title"), first.item["id"]
         name = f"{name} and {len(others)} more" if others else f"{title} ({name})" if title else name
-        lines += formatting.wrap(formatting.printable(f"{name}: {text}"), width, hanging="  ")
+        lines += wrap(printable(f"{name}: {text}"), width, hanging="  ")
     if len(by_sentence) > SHOWN:
         lines.append(f"… and {len(by_sentence) - SHOWN} more")
     known = [view for view in explained if view.size not in ("", UNKNOWN)]
     if known:
         differing = sum(view.size in FOUND for view in known)
-        lines += formatting.wrap(
+        lines += wrap(
             f"{differing} of {counted(len(known), 'item')} show a difference; if the groups did not differ at all, "
-            f"about {formatting.number(len(known) * _CHANCE)} would still show a difference by chance.",
+            f"about {number(len(known) * _CHANCE)} would still show a difference by chance.",
             width,
         )
     return lines
 
 
 def _row(view: ItemView) -> tuple[str, ...]:
-    value = formatting.with_interval(formatting.number(view.item["value"]), view.item["interval"])
+    value = with_interval(number(view.item["value"]), view.item["interval"])
     return (view.size or "-", value, view.p_value, view.effect, view.name(with_probe=False))
 
 
@@ -229,25 +238,23 @@ def other_targets(items: Sequence[ItemView], document: Mapping[str, Json]) -> li
         if baseline and baseline["target"] not in (current, *current.split(", ")):
             subject = f"the baseline of @{name}" if name in by_name else "the baseline"
             others.add(f"{subject} was measured with {baseline['target']} on {str(baseline['date'])[:10]}")
-    return sorted(map(formatting.printable, others))
+    return sorted(map(printable, others))
 
 
 def table_by_target(document: Mapping[str, Json], items: Sequence[ItemView], width: int) -> list[Line]:
     """Return a table of value and verdict by item and target; an empty list for fewer than two targets."""
-    table = report_items.target_table(
-        document, items, lambda view: f"{formatting.number(view.item['value'])} {view.verdict}"
-    )
+    table = report_items.target_table(document, items, lambda view: f"{number(view.item['value'])} {view.verdict}")
     if table is None:
         return []
     names, rows, passed = table
     head = ["", *names]
-    rows = [*([formatting.printable(row[0]), *row[1:]] for row in rows), ["", *passed]]
-    columns = [max(formatting.width_of(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    rows = [*([printable(row[0]), *row[1:]] for row in rows), ["", *passed]]
+    columns = [max(width_of(row[column]) for row in [head, *rows]) for column in range(len(head))]
     columns[0] = max(20, min(columns[0], width - sum(columns[1:]) - len(GAP) * len(names)))
-    lines = [Line(formatting.cut("audits by target", width), {"bold": True})]
+    lines = [Line(cut("audits by target", width), {"bold": True})]
     for row in [head, *rows]:
-        cells = [formatting.pad(formatting.cut(cell, size), size) for cell, size in zip(row, columns, strict=True)]
-        lines.append(Line(formatting.cut(GAP.join(cells).rstrip(), width)))
+        cells = [pad(cut(cell, size), size) for cell, size in zip(row, columns, strict=True)]
+        lines.append(Line(cut(GAP.join(cells).rstrip(), width)))
     return [*lines, Line("")]
 
 
@@ -257,15 +264,15 @@ def intersection_tables(items: Sequence[ItemView], width: int, *, verbose: bool)
     shown = tables if verbose else [table for table in tables if table.failed][:SHOWN_INTERSECTIONS]
     lines: list[Line] = []
     for table in shown:
-        lines += terminal_items.paragraph(table.title, width, {"bold": True})
+        lines += paragraph(table.title, width, {"bold": True})
         lines += [*map(Line, _grid_lines(table, width)), Line("")]
-    return [*lines[:-1], *terminal_items.paragraph(report_items.INTERSECTION_LEGEND, width), Line("")] if lines else []
+    return [*lines[:-1], *paragraph(report_items.INTERSECTION_LEGEND, width), Line("")] if lines else []
 
 
 def _grid_lines(table: report_items.CellTable, width: int) -> list[str]:
     grid = [[*table.columns], *([head, *(cell.text for cell in cells)] for head, cells in table.rows)]
-    lines = [f"{INDENT}{line}" for line in aligned(grid, sys.maxsize)]
-    if max(map(formatting.width_of, lines)) <= width:
+    lines = [f"{INDENT}{line}" for line in text_table(grid, sys.maxsize)]
+    if max(map(width_of, lines)) <= width:
         return lines
     cells_by_name = [
         (f"{head}, {column}", cell.text)
@@ -273,27 +280,22 @@ def _grid_lines(table: report_items.CellTable, width: int) -> list[str]:
         for column, cell in zip(table.columns[1:], cells, strict=True)
         if cell.text
     ]
-    longest = max(formatting.width_of(text) for _, text in cells_by_name)
-    room = min(max(formatting.width_of(name) for name, _ in cells_by_name), width - len(INDENT) - len(GAP) - longest)
-    return [
-        formatting.cut(f"{INDENT}{formatting.pad(formatting.cut_middle(name, room), room)}{GAP}{text}", width)
-        for name, text in cells_by_name
-    ]
+    longest = max(width_of(text) for _, text in cells_by_name)
+    room = min(max(width_of(name) for name, _ in cells_by_name), width - len(INDENT) - len(GAP) - longest)
+    return [cut(f"{INDENT}{pad(cut_middle(name, room), room)}{GAP}{text}", width) for name, text in cells_by_name]
 
 
 def variant_effects(items: Sequence[ItemView], width: int) -> list[Line]:
     """Return lines with the effects of the probes' variants on the items; an empty list without variants."""
     several_probes = len({view.item["probe"] for view in items}) > 1
     sentences = [
-        f"{view.name(with_probe=several_probes)}, {formatting.printable(sentence)}"
+        f"{view.name(with_probe=several_probes)}, {printable(sentence)}"
         for view in items
         for sentence in report_items.variant_sentences(view.item)
     ]
-    lines = [line for text in sentences[:SHOWN_VARIANTS] for line in terminal_items.paragraph(text, width)]
+    lines = [line for text in sentences[:SHOWN_VARIANTS] for line in paragraph(text, width)]
     if len(sentences) > SHOWN_VARIANTS:
-        lines.append(
-            Line(formatting.cut(f"… and {len(sentences) - SHOWN_VARIANTS} more in the HTML and JSON reports", width))
-        )
+        lines.append(Line(cut(f"… and {len(sentences) - SHOWN_VARIANTS} more in the HTML and JSON reports", width)))
     return [Line("variants compared with the original prompt:", {"bold": True}), *lines, Line("")] if lines else []
 
 
@@ -306,7 +308,7 @@ def findings(items: Sequence[ItemView], width: int) -> list[Line]:
     return [
         line
         for finding, names in named.items()
-        for line in [*terminal_items.paragraph(f"{', '.join(names)}: {finding}", width), Line("")]
+        for line in [*paragraph(f"{', '.join(names)}: {finding}", width), Line("")]
     ]
 
 
@@ -322,14 +324,14 @@ def requests(document: Mapping[str, Json], width: int, retried: float, above: Se
     failures = [
         failure
         for failure in document["requests"].get("failures", [])
-        if formatting.printable(failure["message"]).removesuffix("…") not in shown  # long messages are cut
+        if printable(failure["message"]).removesuffix("…") not in shown  # long messages are cut
     ]
-    lines = terminal_items.paragraph(request_counts(document, retried), width)
+    lines = paragraph(request_counts(document, retried), width)
     lines += [
         line
         for failure in failures[:SHOWN_MESSAGES]
-        for line in terminal_items.paragraph(
-            formatting.printable(f"{counted(failure['count'], 'request')} failed: {failure['message']}"),
+        for line in paragraph(
+            printable(f"{counted(failure['count'], 'request')} failed: {failure['message']}"),
             width,
             {"red": True},
         )
@@ -345,9 +347,7 @@ def notes(document: Mapping[str, Json], width: int) -> list[Line]:
     return [
         line
         for note in document.get("notes", ())
-        for line in terminal_items.paragraph(
-            note["text"], width, {"red" if note["kind"] in TOO_FEW_AUDITS else "yellow": True}
-        )
+        for line in paragraph(note["text"], width, {"red" if note["kind"] in TOO_FEW_AUDITS else "yellow": True})
     ]
 
 
@@ -362,9 +362,7 @@ def next_steps(
     `accept` returns the command that accepts the values of items; `rebaseline_requests` says which requests the command
     sends, and is empty if the command sends none.
     """
-    lines: list[Line] = (
-        terminal_items.paragraph(rebaseline_requests, width) if rebaseline_requests and accept(items) else []
-    )
+    lines: list[Line] = paragraph(rebaseline_requests, width) if rebaseline_requests and accept(items) else []
     new = [view for view in items if view.is_new]
     if command := accept(new):
         has = "has" if len(new) == 1 else "have"
@@ -375,7 +373,7 @@ def next_steps(
             "Some items are over their limit, which a new baseline does not change. Fix the target, or change the "
             "audit's `limit` in the probe."
         )
-        lines += terminal_items.paragraph(text, width)
+        lines += paragraph(text, width)
     if command := accept([view for view in items if not view.is_new]):
         lines += _command("To accept the current values as the new baseline:", command, width)
     return lines
@@ -383,6 +381,199 @@ def next_steps(
 
 def _command(text: str, command: Sequence[str], width: int) -> list[Line]:
     return [
-        *terminal_items.paragraph(text, width),
-        *(Line(line, {"bold": True}) for line in formatting.shell_lines(command, width)),
+        *paragraph(text, width),
+        *(Line(line, {"bold": True}) for line in shell_lines(command, width)),
     ]
+
+
+# Table of the terminal summary: a row for each item, and its finding where the row alone is not sufficient.
+
+WORST_ROWS = 10
+FINDING_LINES = 3
+LEAST_NAME = 20
+"""Minimum width of an item's name; other columns of the table are left out if there is less room."""
+
+OF_PAIRS = "Of several groups, the change is that of the two that differ most in both runs together, or that got worse."
+"""Note below a table that has the change of one of several pairs of groups."""
+
+
+def item_rows(items: Sequence[ItemView], width: int, *, several_probes: bool, verbose: bool) -> list[Line]:
+    """Return the headings and a row for each item, followed by its finding if `needs_headline` says so."""
+    compared = any(view.item["change"] for view in items)
+    exact, short = (
+        [_cells(view, several_probes=several_probes, rounded=rounded) for view in items] for rounded in (False, True)
+    )
+    headings = {"change": "worse ± 95 %"}, {"change": "worse ± 95 %"}
+    if not compared:  # there is room for the interval of the value, or at least for half its width
+        headings = {"value": "value [95 %]"}, {"value": "value ± 95 %"}
+        for view, exact_cells, short_cells in zip(items, exact, short, strict=True):
+            exact_cells["value"] = with_interval(exact_cells["value"], view.item["interval"])
+            short_cells["value"] = _with_half_width(short_cells["value"], view.item["interval"])
+    needed = [name for name in exact[0] if name != "baseline" and any(row[name] for row in exact)]
+    fits = verbose or _room(exact, headings[0], width, needed) >= max(width_of(row["item"]) for row in exact)
+    table, heading = (exact, headings[0]) if fits else (short, headings[1])
+    cells = _fitting(table, heading, width, verbose=verbose)
+    texts = [_text(view, verbose=verbose) for view in items]
+    lines = [Line(cells[0])]
+    for view, row, (text, next_text) in zip(items, cells[1:], pairwise([*texts, None]), strict=True):
+        lines.append(Line(row, row_markup(view)))
+        if text and text != next_text:  # a text of consecutive items is shown once, below the last of these items
+            if verbose or view.outcome == "error":
+                lines += [Line(f"{INDENT}{line}") for line in reason_lines(text, width - len(INDENT))]
+            else:
+                lines += map(Line, wrap(text, width, indent=INDENT, lines=FINDING_LINES))
+    if any((view.item["change"] or {}).get("groups") for view in items):
+        lines += map(Line, wrap(OF_PAIRS, width, lines=FINDING_LINES))
+    return lines
+
+
+def _text(view: ItemView, *, verbose: bool) -> str:
+    if not view.needs_headline:
+        return ""
+    if verbose and view.outcome != "failed":
+        return printable("; ".join([*view.expectation, view.reason]))
+    return printable(view.headline)
+
+
+def _cells(view: ItemView, *, several_probes: bool, rounded: bool) -> dict[str, str]:
+    change, interval = view.item["change"], view.change_interval
+    value, baseline = view.shown_value, view.shown_baseline
+    value = _rounded(value, view.item["interval"]) if rounded else value
+    moved = _rounded(change["value"], interval) if change and rounded else None
+    return {
+        "verdict": view.verdict,
+        "value": "" if value is None else number(value),
+        "baseline": "" if baseline is None else number(baseline),
+        "change": _with_half_width(view.worse_by(value=moved), interval) + view.change_suffix,
+        "allowed": view.allowed,
+        "placebo": view.explanation.placebo,
+        "item": view.name(with_probe=several_probes),
+    }
+
+
+def _with_half_width(text: str, interval: Sequence[float | None] | None) -> str:
+    """Return the text of a number with the half width of its 95 % interval, as `0.12 ± 0.056`, if there is one."""
+    half = half_width(interval)
+    return text if half is None else f"{text} ± {spread(half)}"
+
+
+def _rounded(value: float | None, interval: Sequence[float | None] | None) -> float | None:
+    """Return the value rounded to the place of the half width's second digit: 0.1234 ± 0.056 gives 0.123."""
+    half = half_width(interval)
+    return value if value is None or not half else round(value, 1 - math.floor(math.log10(half)))
+
+
+def _fitting(
+    table: Sequence[Mapping[str, str]], headings: Mapping[str, str], width: int, *, verbose: bool
+) -> list[str]:
+    """Return the heading and the rows as lines.
+
+    Unless `verbose` is set, columns are left out and names are cut to fit the width.
+    """
+    heading = {name: headings.get(name, name) for name in table[0]}
+    rows = [heading, *table]
+    sizes = {name: max(width_of(row[name]) for row in rows) for name in heading}
+    used = [name for name in heading if any(row[name] for row in table)]
+    for name, room in (("baseline", sizes["item"]), ("value", LEAST_NAME), ("allowed", LEAST_NAME)):
+        if name in used and _room(table, headings, width, used) < min(room, sizes["item"]) and not verbose:
+            used.remove(name)
+    names = [row["item"] for row in table]
+    shown = names if verbose else cut_ids(names, _room(table, headings, width, used))
+    lines = []
+    for row, name in zip(rows, [heading["item"], *shown], strict=True):
+        cells = [
+            pad(row[column], sizes[column], right=heading[column] in ("value", "baseline")) for column in used[:-1]
+        ]
+        lines.append(GAP.join([*cells, name]))
+    return lines
+
+
+def _room(table: Sequence[Mapping[str, str]], headings: Mapping[str, str], width: int, columns: Iterable[str]) -> int:
+    """Return the width that is left for the column of item names, next to the other columns."""
+    others = [name for name in columns if name != "item"]
+    return width - sum(
+        max(width_of(text) for text in (headings.get(name, name), *(row[name] for row in table))) + len(GAP)
+        for name in others
+    )
+
+
+def hidden_rows(items: Sequence[ItemView], hidden: int, width: int) -> list[Line]:
+    """Return lines with the number of hidden rows and, for several probes, the verdicts of all items by probe."""
+    by_probe: defaultdict[str, list[ItemView]] = defaultdict(list)
+    for view in items:
+        by_probe[view.item["probe"]].append(view)
+    lines = [Line(f"… and {hidden:,} more"), Line("")]
+    if len(by_probe) == 1:
+        return lines
+    for probe, own in list(by_probe.items())[:WORST_ROWS]:
+        text = f"{printable(probe)}: {', '.join(verdict_count_texts(own))}"
+        lines.append(Line(cut(text, width), row_markup(own[0])))
+    if len(by_probe) > WORST_ROWS:
+        lines.append(Line(f"… and {counted(len(by_probe) - WORST_ROWS, 'more probe')}"))
+    return lines
+
+
+# Text of a failed item in pytest's section FAILURES.
+
+WIDTH = 80
+"""Maximum width of a line of a failure's text in pytest's output."""
+SHOWN_EXAMPLES = 2
+SHOWN_SENTENCES = 4
+EXAMPLE_LINES = 3
+
+
+def failure_text(view: ItemView) -> str:
+    """Return a failed item's text in pytest's output: reason, top contributors, examples, sentences with answers."""
+    lines = reason_lines(view.item["reason"], WIDTH)
+    for text in view.evidence:
+        lines += wrap(printable(text), WIDTH, indent="  ", hanging="    ")
+    examples = map(_quoted, view.explanation.examples[:SHOWN_EXAMPLES])
+    for text in [*examples, *view.explanation.sentences[:SHOWN_SENTENCES]]:
+        lines += wrap(printable(text), WIDTH, indent="  ", hanging="    ", lines=EXAMPLE_LINES)
+    return "\n".join(lines)
+
+
+def _quoted(example: Quote) -> str:
+    status = status_in_words(example.status)
+    if not (isinstance(example.text, str) and example.text.strip()):
+        return f"{example.group}: ({status or 'no answer'})"
+    return f"{example.group}{f' ({status})' if status else ''}: “{example.text}”"
+
+
+# Lines of the terminal summary, and parts that several of its sections share.
+
+NOUNS = {"error": "error", "regression": "regression", "known": "known failure"}
+"""Nouns for the words of statuses that are counted with a noun: `2 known failures`, but `5 pass`."""
+_COLOURS = {
+    "passed": "green", "failed": "red", "error": "red", "inconclusive": "yellow", "known": "cyan", "measured": "",
+}  # fmt: skip
+"""Colour of an item's row by the item's outcome."""
+INDENT = "    "
+GAP = "  "
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of text with pytest's markup (`red`, `yellow`, `green`, `bold`)."""
+
+    text: str
+    markup: Mapping[str, bool] = field(default_factory=dict)
+
+
+def paragraph(text: str, width: int, markup: Mapping[str, bool] | None = None) -> list[Line]:
+    """Return the text wrapped to the width; a command at its end is not wrapped."""
+    return [Line(line, markup or {}) for line in reason_lines(text, width)]
+
+
+def row_markup(view: ItemView) -> dict[str, bool]:
+    colour = "yellow" if view.is_new else _COLOURS[view.outcome]
+    return {colour: True} if colour else {}
+
+
+def verdict_count_texts(items: Iterable[ItemView]) -> list[str]:
+    """Return the number of items by status, the worst status first: `✗ 2 regressions`, `✓ 5 pass`."""
+    texts = []
+    for word, count in verdict_counts(items).items():
+        symbol, _, name = word.partition(" ")
+        texts.append(f"{symbol} {counted(count, NOUNS[name]) if name in NOUNS else f'{count:,} {name}'}")
+    return texts

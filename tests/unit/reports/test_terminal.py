@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_fairness.records import ItemResult, Json, Measurement, Verdict, VerdictName
-from pytest_fairness.reports.findings import accept_command
 from pytest_fairness.reports.formatting import cut, cut_ids, cut_middle, number, printable, width_of, wrap
-from pytest_fairness.reports.terminal import MOST_ROWS, summary
-from pytest_fairness.reports.terminal_items import WORST_ROWS, Line, failure_text
+from pytest_fairness.reports.report_items import accept_command
+from pytest_fairness.reports.terminal import MOST_ROWS, WORST_ROWS, Line, failure_text, summary
 from pytest_fairness.reports.view import views
 from tests.support.results import DETAILS, EXAMPLE, explained, report, result
 
