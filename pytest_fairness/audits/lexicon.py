@@ -38,7 +38,7 @@ from pytest_fairness.audits.documents import (
 )
 from pytest_fairness.audits.info import AuditInfo, Direction, cohens_d_of_error
 from pytest_fairness.audits.terms import Terms
-from pytest_fairness.audits.text_audit import DocumentValueAudit, DocumentValues
+from pytest_fairness.audits.texts import DocumentValueAudit, DocumentValues
 from pytest_fairness.languages import Language, normalise
 from pytest_fairness.probes import field_types, table
 from pytest_fairness.probes.diagnostics import Diagnostic, errors_at, raise_diagnostics, raise_file_errors

@@ -38,7 +38,7 @@ AUDITS: dict[str, dict[str, str]] = {
         "svm": "pytest_fairness.audits.svm:Svm",
         "jsd": "pytest_fairness.audits.two_sample_audits:Jsd",
         "mmd": "pytest_fairness.audits.two_sample_audits:Mmd",
-        "refusals": "pytest_fairness.audits.text_audit:Refusals",
+        "refusals": "pytest_fairness.audits.texts:Refusals",
         "lexicon": "pytest_fairness.audits.lexicon:Lexicon",
         "score": "pytest_fairness.audits.scores:TextScore",
     },

@@ -20,7 +20,7 @@ from pytest_fairness.audits.info import COHEN, AuditInfo, Direction, EffectSize,
 from pytest_fairness.audits.record_decisions import RecordItem, shown_value
 from pytest_fairness.audits.record_numbers import ShownValueAudit
 from pytest_fairness.audits.terms import MASK, Anonymizer
-from pytest_fairness.audits.text_audit import DocumentValueAudit, DocumentValues
+from pytest_fairness.audits.texts import DocumentValueAudit, DocumentValues
 from pytest_fairness.audits.unit_audit import UnitTable
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.probes.base import Probe

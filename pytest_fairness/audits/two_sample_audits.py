@@ -32,7 +32,7 @@ from pytest_fairness.audits.documents import (
     language_details,
 )
 from pytest_fairness.audits.info import BITS, ETA_SQUARED, AuditInfo, Direction
-from pytest_fairness.audits.text_audit import TextAudit, signed_weights
+from pytest_fairness.audits.texts import TextAudit, signed_weights
 from pytest_fairness.backends import map_chunks
 from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.probes.field_types import EMBEDDER, AuditSettings

@@ -35,7 +35,7 @@ from pytest_fairness.audits.documents import (
 )
 from pytest_fairness.audits.info import LARGEST_H_OF_WORDS, AuditInfo, Direction, cohens_h_of_shares
 from pytest_fairness.audits.rules import GrownWords
-from pytest_fairness.audits.text_audit import TextAudit, concerns_of_texts
+from pytest_fairness.audits.texts import TextAudit, concerns_of_texts
 from pytest_fairness.backends import map_chunks
 from pytest_fairness.errors import NotMeasurable, joined
 from pytest_fairness.probes.field_types import AuditSettings

@@ -29,7 +29,7 @@ _CONTEXT.set_forkserver_preload(
     [
         "pytest_fairness.pytest_integration.controller",
         "pytest_fairness.pytest_integration.session",
-        "pytest_fairness.audits.text_audit",
+        "pytest_fairness.audits.texts",
         "pytest_fairness.targets.anthropic",
         "pytest_fairness.targets.openai",
         "pytest_fairness.reports.markdown",
