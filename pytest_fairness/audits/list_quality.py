@@ -37,10 +37,8 @@ from pytest_fairness.probes.recommendation import NEUTRAL, RecommendationProbe, 
 from pytest_fairness.records import (
     REFUSALS,
     Answers,
-    Explanation,
     ItemResult,
     Json,
-    Measurement,
     Status,
 )
 from pytest_fairness.stats import intervals, ranked_lists
@@ -238,6 +236,9 @@ class Uncertainty(ListAudit[UncertaintySettings]):
     settings_model = UncertaintySettings
     quantity = "entropy_by_value"
     harmed = "highest"
+    # The instability is 0 if all lists of an entity have the same items, and 1 if no item is in two of these lists.
+    phrase = "entropy {value:.3g} bits (instability {instability:.2f})"
+    gap_phrase = "entropies differ by {value:.3g} bits (highest entropy: {worst}; instability {instability:.2f})"
     depends_on_trials = True  # more lists have more different items
 
     def subjects(self, probe: RecommendationProbe, settings: UncertaintySettings) -> Iterable[str | None]:
@@ -288,21 +289,6 @@ class Uncertainty(ListAudit[UncertaintySettings]):
             pairs = [(by_entity[entity][0], float(np.mean(scores))) for entity, scores in sorted(ndcg.items())]
             details["quality_correlation"] = _rank_correlation(pairs)
         return table.matrix(details)
-
-    def explanation(self, item: ListItem[UncertaintySettings], measurement: Measurement) -> Explanation:
-        """Return the value (an entropy, or a gap between entropies) and the instability as a phrase.
-
-        The instability is 0 if all lists of an entity have the same items, and 1 if no item is in two of these lists.
-        """
-        details = measurement.details
-        instability = f"instability {details['instability']:.2f}"
-        phrase = f"entropy {measurement.value:.3g} bits ({instability})"
-        if "worst" in details:
-            phrase = (
-                f"entropies differ by {measurement.value:.3g} bits (highest entropy: {details['worst']['value']}; "
-                f"{instability})"
-            )
-        return replace(super().explanation(item, measurement), phrase=phrase)
 
     def finding(self, result: ItemResult) -> str:
         if result.labels:

@@ -276,11 +276,13 @@ class Matrix(UnitTable):
 
         The detail `too_few` lists the other attribute values with their number of entities and their mean.
         """
-        left_out = {}
+        left_out: dict[str, Json] = {}
         for column, name in enumerate(self.columns):
             if column not in columns:
                 own = self.rows[~np.isnan(self.rows[:, column]), column]
                 left_out[name] = {"entities": len(own), "mean": float(own.mean()) if len(own) else None}
+        names = ", ".join(f"{name} ({part['entities']} entities)" for name, part in left_out.items())
+        note = f"not compared, because too few entities have a list: {names}"
         measured = self.rows[:, columns]
         return replace(
             self,
@@ -288,6 +290,7 @@ class Matrix(UnitTable):
             rows=ranked_lists.complete_rows(measured),
             measured=measured,
             details={**self.details, **({"too_few": left_out} if left_out else {})},
+            notes=[Concern("too_few_lists", note, withholds="nothing")] if left_out else [],
         )
 
 
@@ -378,6 +381,7 @@ class ListAudit(UnitAudit[RecommendationProbe, SettingsT]):
         harmed: whether the attribute value with the `highest` or the `lowest` mean is the most disadvantaged; empty if
             the audit does not compare attribute values.
         label: label of an item that holds its subject.
+        gap_phrase: in place of `phrase` if several values are compared; empty for the same one.
         noise_phrase: template of the part of the phrase that states the similarity of two neutral lists.
         depends_on_trials: whether the value of two runs is comparable at equal numbers of trials only. A range of
             several means is in any case: chance contributes less to it if there are more trials.
@@ -390,6 +394,7 @@ class ListAudit(UnitAudit[RecommendationProbe, SettingsT]):
     quantity: ClassVar[str]
     harmed: ClassVar[str] = ""
     label: ClassVar[str] = "attribute"
+    gap_phrase: ClassVar[str] = ""
     noise_phrase: ClassVar[str] = "; noise floor {:.2f}"
     depends_on_trials: ClassVar[bool] = False
 
@@ -428,16 +433,6 @@ class ListAudit(UnitAudit[RecommendationProbe, SettingsT]):
                 "fewer than two values have enough lists in both runs. Check the missing answers, or rebaseline"
             )
         return both[0].compared(shared), both[1].compared(shared)
-
-    def concerns(self, item: ListItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        """Add a note on values with too few lists to be compared."""
-        too_few = measurement.details.get("too_few", {})
-        names = ", ".join(f"{name} ({part['entities']} {self.counted})" for name, part in too_few.items())
-        note = f"not compared, because too few {self.counted} have a list: {names}"
-        return [
-            *super().concerns(item, answers, measurement),
-            *([Concern("too_few_lists", note, withholds="nothing")] if too_few else []),
-        ]
 
     def intersection(self, item: ListItem[SettingsT], table: UnitTable) -> Intersection | None:
         attribute = item.probe.attributes.get(item.labels.get("attribute", ""))
@@ -565,7 +560,8 @@ class ListAudit(UnitAudit[RecommendationProbe, SettingsT]):
         worst, floor = measurement.details.get("worst"), measurement.details.get("noise_floor")
         means = {value: part["mean"] for value, part in measurement.details[self.quantity].items()}
         (low, least), (high, most) = (choose((mean, value) for value, mean in means.items()) for choose in (min, max))
-        phrase = self.phrase.format(
+        phrase = (worst and self.gap_phrase) or self.phrase
+        said = phrase.format(
             value=measurement.value,
             unit=self.info.unit,
             name=self.info.name.upper(),
@@ -574,9 +570,11 @@ class ListAudit(UnitAudit[RecommendationProbe, SettingsT]):
             low=low,
             most=most,
             high=high,
+            worst=worst and worst["value"],
+            instability=measurement.details.get("instability"),
             noise="" if floor is None else self.noise_phrase.format(floor["mean"]),
         )
-        return Explanation.of(phrase, [f"{worst['value']} (p = {worst['p_value']:.2g})"] if worst else (), means)
+        return Explanation.of(said, [f"{worst['value']} (p = {worst['p_value']:.2g})"] if worst else (), means)
 
     def finding(self, result: ItemResult) -> str:
         axis, details = axis_of(result), details_of(result)
