@@ -137,31 +137,31 @@ def stratum_of(answer: Answer, column: Column) -> str:
     return "; ".join(f"{name}={label}" for name, label in sorted(answer.labels.items()) if name not in of_column)
 
 
-# Estimates from scores, with standard error, test and interval: the mean, and the gap between groups' means.
+# Interval and test of a value, with the details and the evidence that decisions read: of the mean, and of the gap.
 
 
-def mean_estimate(scores: Scores, added: float, neutral: float | None) -> Measurement:
-    """Return the mean of the cases' mean scores, tested against `neutral`, the mean of a model without preference.
+class Estimate(NamedTuple):
+    interval: tuple[float, float]
+    p_value: float | None
+    details: dict[str, Json]
+    evidence: Evidence
+
+
+def mean_estimate(scores: Scores, added: float, neutral: float | None) -> Estimate:
+    """Test the mean of the cases' mean scores against `neutral`, the mean of a model without preference.
 
     For the standard error, `added` zeros and ones are added to a case's scores; see `gaps.bounded_error`.
     """
     value, error = scores.value(), scores.error(added)
     shrunken = float(np.mean([gaps.shrunken_mean_and_error(own, added)[0] for own in scores.by_column()]))
     size = gaps.effective_size(shrunken, error)
-    return Measurement(
-        value=value,
-        interval=intervals.wilson(value * size, size, intervals.quantile(1 - TAIL)),
-        standard_error=error,
-        p_value=None if neutral is None else intervals.upper_tail((value - neutral) / error),
-        n={},
-        missing={},
-        details={"effective_size": size},
-        evidence=Evidence(effective_size=size),
-    )
+    interval = intervals.wilson(value * size, size, intervals.quantile(1 - TAIL))
+    p_value = None if neutral is None else intervals.upper_tail((value - neutral) / error)
+    return Estimate(interval, p_value, {"effective_size": size}, Evidence(effective_size=size))
 
 
-def gap_estimate(scores: Scores, added: float | None, alpha: float, beta: float, seed: str) -> Measurement:
-    """Return the largest gap between groups, tested by permutation within case and stratum, without numbers of answers.
+def gap_estimate(scores: Scores, added: float | None, alpha: float, beta: float, seed: str) -> Estimate:
+    """Test the largest gap between groups by permutation within case and stratum.
 
     For `added`, see `Scores.group_errors`. The lower bound at `alpha`, and the upper one at `beta`, are details.
     """
@@ -175,24 +175,20 @@ def gap_estimate(scores: Scores, added: float | None, alpha: float, beta: float,
     sums = np.stack([np.where(dealt == number, scores.values, 0).sum(axis=1) for number in range(len(scores.columns))])
     null = np.ptp(scores.group_means((sums / np.bincount(scores.column)[:, None]).T), axis=-1)
 
-    value, means, by_group = scores.value(), scores.group_means(), scores.group_errors(added)
+    means, by_group = scores.group_means(), scores.group_errors(added)
     pairs = list(combinations(range(len(means)), 2))
     differences = np.array([means[first] - means[second] for first, second in pairs])
     errors = np.array([math.hypot(by_group[first], by_group[second]) for first, second in pairs])
     lower, upper = gaps.largest_bounds(differences, errors, alpha, beta)
     low, high = gaps.largest_bounds(differences, errors, TAIL, TAIL)
-    return Measurement(
-        value=value,
-        interval=(low, high if added is None else min(1.0, high)),
-        standard_error=scores.error(added),
-        p_value=resampling.p_value(null, value, exact=False),
-        n={},
-        missing={},
-        details={
+    return Estimate(
+        (low, high if added is None else min(1.0, high)),
+        resampling.p_value(null, scores.value(), exact=False),
+        {
             "groups": dict(zip(scores.groups, means.tolist(), strict=True)),
             "bounds": {"lower": lower, "upper": upper},
         },
-        evidence=Evidence(bounds=(lower, upper)),
+        Evidence(bounds=(lower, upper)),
     )
 
 
@@ -473,17 +469,15 @@ class CaseAudit(Audit[StereotypeProbe, SettingsT]):
             if found.groups or self.added is None
             else mean_estimate(scores, self.added, self.neutral)
         )
-        return replace(
-            estimate,
+        return Measurement(
+            value=scores.value(),
+            interval=estimate.interval,
+            standard_error=scores.error(self.added),
+            p_value=estimate.p_value,
             n=dict(found.n),
             missing=dict(found.missing),
+            details={**estimate.details, "cases": list(scores.cases), "left_out": found.left_out, **details},
             evidence=replace(estimate.evidence, effect_basis=self.effect_basis(details, found.n)),
-            details={
-                **estimate.details,
-                "cases": list(scores.cases),
-                "left_out": found.left_out,
-                **details,
-            },
         )
 
     def effect_basis(self, details: Mapping[str, Json], n: Mapping[str, int]) -> Sequence[float]:

@@ -202,22 +202,8 @@ class SimilarityGap(ListAudit[SimilaritySettings]):
         strictest limit and the strictest tolerance of all three. Audits that compare lists in different ways, and
         skipped audits, have items of their own.
         """
-        items = []
-        for item in super().items(probe, settings):
-            alike = self._audits_of_one_number(probe, item.labels["attribute"], settings)
-            if alike[0] == self.info.name:
-                strictest = _strictest(probe.audits, alike) if len(alike) > 1 else {}
-                own = settings.model_copy(update=strictest) if strictest else settings
-                others = tuple(f"{name}[{item.subject}]" for name in alike[1:])
-                items.append(replace(item, settings=own, stands_for=others))
-        return items
 
-    def _audits_of_one_number(
-        self, probe: RecommendationProbe, attribute: str, settings: SimilaritySettings
-    ) -> Sequence[str]:
-        """Return the probe's audits that measure the same number of an attribute as this one."""
-
-        def is_alike(other: AuditSettings | None) -> bool:
+        def is_alike(other: AuditSettings | None, attribute: str) -> bool:
             return (
                 isinstance(other, SimilaritySettings)
                 and (other.similarity, other.variant) == (settings.similarity, settings.variant)
@@ -225,9 +211,18 @@ class SimilarityGap(ListAudit[SimilaritySettings]):
                 and other.skip is None
             )
 
-        if len(probe.attributes[attribute].values) != 2 or settings.skip is not None:
-            return [self.info.name]
-        return [name for name in OF_TWO_VALUES if name == self.info.name or is_alike(probe.audits.get(name))]
+        items, own = [], self.info.name
+        for item in super().items(probe, settings):
+            attribute = item.labels["attribute"]
+            alike = [own]
+            if len(probe.attributes[attribute].values) == 2 and settings.skip is None:
+                audits = probe.audits
+                alike = [name for name in OF_TWO_VALUES if name == own or is_alike(audits.get(name), attribute)]
+            if alike[0] == own:
+                strictest = _strictest(probe.audits, alike) if len(alike) > 1 else {}
+                others = tuple(f"{name}[{item.subject}]" for name in alike[1:])
+                items.append(replace(item, settings=settings.model_copy(update=strictest), stands_for=others))
+        return items
 
     def matrix(self, item: ListItem[SimilaritySettings], answers: Answers) -> Matrix:
         attribute = item.labels["attribute"]
