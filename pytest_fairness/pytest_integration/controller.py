@@ -7,9 +7,9 @@ import shlex
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,16 +118,12 @@ class Controller(CollectedRecords):
             return
         config, run, settings = self._config, self._run, self._settings
 
-        def command(file: str) -> list[str] | None:
-            return rebaseline_command([file], self._accept_options(), root_from_here(config))
-
         by_baseline: dict[str, list[Record]] = defaultdict(list)
         for record in self.records:
             by_baseline[record["baseline"]].append(record)
         for name, records in sorted(by_baseline.items()):
             with self._attempt(session):
-                rebaseline = config.getoption("fairness_rebaseline")
-                self._lines += write_baseline(run, name, records, command, rebaseline=rebaseline)
+                self._lines += self._write_baseline(name, records)
         counts, results, targets = self._final_counts(), self.results, self.targets
         self._retried = counts.get("retried") or 0
         self._document = report = report_document(
@@ -278,6 +274,64 @@ class Controller(CollectedRecords):
             return self._run.engines.oldest_of(key for key, recorded in self._planned.items() if recorded)
         return None
 
+    # Baselines
+
+    def _write_baseline(self, name: str, records: Sequence[Record]) -> list[Line]:
+        """Write the new entries of a baseline, if there are any; return the summary's lines about the baseline.
+
+        Raises:
+            BaselineError: there are new entries, but the old files are damaged or the new files cannot be written.
+        """
+        settings, rebaseline = self._settings, self._config.getoption("fairness_rebaseline")
+        folder = settings.baselines
+        siblings: Mapping[str, bool] = next((record["siblings"] for record in records if record.get("siblings")), {})
+        new = {record["result"]["id"]: record for record in records if record.get("entry")}
+        try:
+            old = read_baseline(folder, name)
+        except BaselineError:
+            if new:
+                raise
+            return []  # each item of the probe has reported the error
+        file = records[0]["result"]["nodeid"].partition("::")[0]
+        own = {
+            item
+            for item, entry in (old.items if old else {}).items()
+            if entry.file in (None, file) or not (settings.root / entry.file).is_file()
+        }
+        without_item = sorted(own - set(siblings)) if siblings else []
+        is_complete = bool(siblings) and all(skipped or item in new for item, skipped in siblings.items())
+        lines = []
+        if new:
+            update_baseline(
+                folder,
+                name,
+                {item: Entry.from_json(record["entry"]) for item, record in new.items()},
+                self._rows(new.values()),
+                remove=without_item if is_complete else (),
+                keep_answers=settings.baseline_responses,
+            )
+            written = read_baseline(folder, name)
+            for item, entry in (written.items if written else {}).items():
+                if item in new:
+                    new[item]["result"]["baseline"] = entry.for_reports()
+            lines += _entry_lines(name, new, old, written)
+            if written and (pattern := ignoring_pattern(written.answers_path)):
+                text = f"git ignores {written.answers_path.name} ({pattern}), so other checkouts lack it: commit it"
+                lines.append(Line(printable(text), {"yellow": True}))
+        if rebaseline:
+            lines += _unjudgeable_item_lines(name, [record for record in records if not record.get("entry")])
+        command = None
+        if not is_complete:
+            command = rebaseline_command([file], self._accept_options(), root_from_here(self._config))
+        return [*lines, *_orphaned_entry_lines(name, without_item, command)]
+
+    def _rows(self, records: Iterable[Record]) -> list[Row]:
+        return [
+            Row(labels, trial, text, judged, refused)
+            for key in sorted({record["answers"] for record in records})
+            for labels, trial, text, judged, refused in self._run.store.cache.get_answers(key)
+        ]
+
     # Parts of the end
 
     @property
@@ -351,8 +405,56 @@ class Controller(CollectedRecords):
         fails, folder = "orphans" in self._settings.fail_on, self._settings.baselines
         if self._config.getini("fairness_baselines") and not folder.exists():
             return [document.on_missing_folder(folder.name, fails=fails)]
-        all_targets = not self._config.getoption("fairness_target")
-        return document.on_orphans(orphans(self._run, self.records, all_targets=all_targets), fails=fails)
+        return document.on_orphans(self._orphans(), fails=fails)
+
+    def _orphans(self) -> list[str]:
+        """Return the baselines that belong to no item, as `probe: item`, or as `probe` if no item is left.
+
+        An entry of a probe file that this run did not select is not judged. A baseline whose probe file is gone belongs
+        to the probe of the same name, if there is one.
+        """
+        settings, all_targets = self._settings, not self._config.getoption("fairness_target")
+        known: dict[str, set[str]] = defaultdict(set)
+        files = set()
+        for record in self.records:
+            known[record["baseline"]] |= {record["result"]["id"], *(record.get("siblings") or ())}
+            files.add(record["result"]["nodeid"].partition("::")[0])
+        names = cache(self._probe_names)
+
+        def is_lost(name: str, probe: str, file: str) -> bool:
+            """Return whether no item is left for an entry of this file: its probe was read, or the file is gone."""
+            if (settings.root / file).is_file():
+                return file in files and not file.endswith(
+                    ".py"
+                )  # of a test file, only some tests may have been selected
+            return name in known or probe not in names()
+
+        found = []
+        for path in sorted(settings.baselines.glob("*.json")):
+            name, probe, target = path.stem, *path.stem.rpartition("@")[::2]
+            try:
+                baseline = read_baseline(settings.baselines, name)
+            except BaselineError:  # the items of the probe report the error
+                continue
+            if baseline is None or (probe and target not in settings.targets and not all_targets):
+                continue
+            of_probe = {f"{probe}@{each}" for each in settings.targets}
+            if name in of_probe - known.keys() and of_probe & known.keys():
+                continue  # the run has selected items of other targets only
+            lost = (item for item in sorted(baseline.items.items()) if item[0] not in known.get(name, ()))
+            without = [item for item, entry in lost if entry.file and is_lost(name, probe or name, entry.file)]
+            found += [name] if len(without) == len(baseline.items) else [f"{name}: {item}" for item in without]
+        return found
+
+    def _probe_names(self) -> set[str]:
+        names = set()
+        for folder in self._settings.probes:
+            for path in (folder, *folder.rglob("*")):
+                if path.suffix.lower() in PROBE_SUFFIXES:
+                    names.add(path.stem)
+                    with suppress(FairnessError):
+                        names.add(self._run.load(path).name)
+        return names
 
     def _on_inconclusive_runs(self, results: Sequence[ItemResult]) -> list[RunNote]:
         if not results:
@@ -393,119 +495,7 @@ def _report_paths(config: pytest.Config) -> list[Path]:
     return paths
 
 
-# New baselines at the end of a run, and the lines about them in the terminal summary.
-
-
-def write_baseline(
-    run: Run,
-    name: str,
-    records: Sequence[Record],
-    rebaseline_command: Callable[[str], Sequence[str] | None],
-    *,
-    rebaseline: bool,
-) -> list[Line]:
-    """Write the new entries of a baseline, if there are any; return the summary's lines about the baseline.
-
-    Raises:
-        BaselineError: there are new entries, but the old files are damaged or the new files cannot be written.
-    """
-    folder = run.settings.baselines
-    siblings: Mapping[str, bool] = next((record["siblings"] for record in records if record.get("siblings")), {})
-    new = {record["result"]["id"]: record for record in records if record.get("entry")}
-    try:
-        old = read_baseline(folder, name)
-    except BaselineError:
-        if new:
-            raise
-        return []  # each item of the probe has reported the error
-    file = records[0]["result"]["nodeid"].partition("::")[0]
-    own = {
-        item
-        for item, entry in (old.items if old else {}).items()
-        if entry.file in (None, file) or not (run.settings.root / entry.file).is_file()
-    }
-    without_item = sorted(own - set(siblings)) if siblings else []
-    is_complete = bool(siblings) and all(skipped or item in new for item, skipped in siblings.items())
-    lines = []
-    if new:
-        update_baseline(
-            folder,
-            name,
-            {item: Entry.from_json(record["entry"]) for item, record in new.items()},
-            _rows(run, new.values()),
-            remove=without_item if is_complete else (),
-            keep_answers=run.settings.baseline_responses,
-        )
-        written = read_baseline(folder, name)
-        for item, entry in (written.items if written else {}).items():
-            if item in new:
-                new[item]["result"]["baseline"] = entry.for_reports()
-        lines += _entry_lines(name, new, old, written)
-        if written and (pattern := ignoring_pattern(written.answers_path)):
-            text = f"git ignores {written.answers_path.name} ({pattern}), so other checkouts lack it: commit it"
-            lines.append(Line(printable(text), {"yellow": True}))
-    if rebaseline:
-        lines += _unjudgeable_item_lines(name, [record for record in records if not record.get("entry")])
-    return [*lines, *_orphaned_entry_lines(name, without_item, None if is_complete else rebaseline_command(file))]
-
-
-def orphans(run: Run, records: Iterable[Record], *, all_targets: bool) -> list[str]:
-    """Return the baselines that belong to no item, as `probe: item`, or as `probe` if no item is left.
-
-    An entry of a probe file that this run did not select is not judged. A baseline whose probe file is gone belongs to
-    the probe of the same name, if there is one.
-    """
-    known: dict[str, set[str]] = defaultdict(set)
-    files = set()
-    for record in records:
-        known[record["baseline"]] |= {record["result"]["id"], *(record.get("siblings") or ())}
-        files.add(record["result"]["nodeid"].partition("::")[0])
-    names = cache(partial(_probe_names, run))
-
-    def is_lost(name: str, probe: str, file: str) -> bool:
-        """Return whether no item is left for an entry of this file: its probe was read, or the file is gone."""
-        if (run.settings.root / file).is_file():
-            return file in files and not file.endswith(".py")  # of a test file, only some tests may have been selected
-        return name in known or probe not in names()
-
-    found = []
-    for path in sorted(run.settings.baselines.glob("*.json")):
-        name, probe, target = path.stem, *path.stem.rpartition("@")[::2]
-        try:
-            baseline = read_baseline(run.settings.baselines, name)
-        except BaselineError:  # the items of the probe report the error
-            continue
-        if baseline is None or (probe and target not in run.settings.targets and not all_targets):
-            continue
-        of_probe = {f"{probe}@{each}" for each in run.settings.targets}
-        if name in of_probe - known.keys() and of_probe & known.keys():
-            continue  # the run has selected items of other targets only
-        without = [
-            item
-            for item, entry in sorted(baseline.items.items())
-            if entry.file is not None and item not in known.get(name, ()) and is_lost(name, probe or name, entry.file)
-        ]
-        found += [name] if len(without) == len(baseline.items) else [f"{name}: {item}" for item in without]
-    return found
-
-
-def _probe_names(run: Run) -> set[str]:
-    names = set()
-    for folder in run.settings.probes:
-        for path in (folder, *folder.rglob("*")):
-            if path.suffix.lower() in PROBE_SUFFIXES:
-                names.add(path.stem)
-                with suppress(FairnessError):
-                    names.add(run.load(path).name)
-    return names
-
-
-def _rows(run: Run, records: Iterable[Record]) -> list[Row]:
-    return [
-        Row(labels, trial, text, judged, refused)
-        for key in sorted({record["answers"] for record in records})
-        for labels, trial, text, judged, refused in run.store.cache.get_answers(key)
-    ]
+# Lines about new baselines in the terminal summary.
 
 
 def _entry_lines(name: str, records: Mapping[str, Record], old: Baseline | None, new: Baseline | None) -> list[Line]:
