@@ -222,7 +222,9 @@ class Probe(ProbeModel):
 
     Class attributes:
         several_prompts: whether `prompt` may be a list of prompts.
-        prompts_key: the key that contains the prompts; empty if it is `prompt`.
+        prompts_key: the key that contains the prompts; empty if it is one of `prompt_keys`.
+        prompt_keys: the keys of which one contains the prompts; variants can only replace the first of them.
+        request_keys: keys that only a probe without recorded answers may have.
         units: what the probe asks about, such as `records`; one or several prompts belong to each of these units.
         sent_keys: keys that a probe needs to send requests, each with what to write.
         no_strata: reason why recorded answers of the kind have no strata; empty if they may have strata.
@@ -230,6 +232,8 @@ class Probe(ProbeModel):
 
     several_prompts: ClassVar[bool] = False
     prompts_key: ClassVar[str] = ""
+    prompt_keys: ClassVar[tuple[str, ...]] = ("prompt",)
+    request_keys: ClassVar[tuple[str, ...]] = ("variants",)
     units: ClassVar[str]
     sent_keys: ClassVar[Mapping[str, str]] = MappingProxyType({})
     no_strata: ClassVar[str] = ""
@@ -497,15 +501,15 @@ class Probe(ProbeModel):
         for key, remedy in cls.sent_keys.items():
             if key not in data and not recorded:
                 yield data.fault(f"`{key}` is missing: write {remedy}")
-        if "variants" in data and recorded:
-            yield data["variants"].key_fault(
-                "a probe with `responses` sends no requests: remove `variants` or `responses`"
-            )
+        for key in cls.request_keys:
+            if key in data and recorded:
+                yield data[key].key_fault(f"a probe with `responses` sends no requests: remove `{key}` or `responses`")
+        elsewhere = cls.prompts_key or next((key for key in cls.prompt_keys[1:] if key in data), "")
         for variant in data["variants"].mappings:
-            if cls.prompts_key and "prompt" in variant:
+            if elsewhere and "prompt" in variant:
                 yield variant["prompt"].key_fault(
-                    "a variant of this probe can change only `system`, because the prompts are under "
-                    f"`{cls.prompts_key}`: remove `prompt`"
+                    f"a variant of this probe can change only `system`, because the prompts are under `{elsewhere}`: "
+                    "remove `prompt`"
                 )
             elif isinstance(variant["prompt"].value, list) and not cls.several_prompts:
                 yield variant["prompt"].fault("a probe of this kind has one prompt, not a list: write one text")

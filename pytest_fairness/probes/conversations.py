@@ -43,11 +43,11 @@ class ConversationProbe(Probe):
     """Base model of probes whose prompts can be conversations.
 
     Class attributes:
-        prompt_keys: the keys of which one contains the prompts.
         labels_key: the key whose keys are labels of answers; empty if the file names no labels.
     """
 
     prompt_keys: ClassVar[tuple[str, ...]] = ("prompt", "messages")
+    request_keys: ClassVar[tuple[str, ...]] = ("variants", "messages", "turns")
     labels_key: ClassVar[str] = ""
 
     messages: tuple[ConversationMessage, ...] | None = Field(
@@ -79,16 +79,6 @@ class ConversationProbe(Probe):
             yield messages[-1]["role"].fault(
                 "the model answers the last message: end with a message of the role `user`"
             )
-        for key in (*cls.prompt_keys[1:], "turns"):
-            if key in data and field_types.is_recorded(data):
-                yield data[key].key_fault(f"a probe with `responses` sends no requests: remove `{key}` or `responses`")
-        elsewhere = next((key for key in cls.prompt_keys[1:] if key in data), None)
-        for variant in data["variants"].mappings if elsewhere is not None else ():
-            if "prompt" in variant:
-                yield variant["prompt"].key_fault(
-                    f"a variant of this probe can change only `system`, because the prompts are under `{elsewhere}`: "
-                    "remove `prompt`"
-                )
         if "turns" in data and TURN in data[cls.labels_key]:
             yield data[cls.labels_key][TURN].key_fault(
                 f"rename {quoted(TURN)} under `{cls.labels_key}`: in a probe with a conversation, answers already have "
@@ -293,6 +283,8 @@ class StructuredAnswerSettings(AnswerSettings):
 class StructuredProbe(ConversationProbe):
     """Base model of probes that can measure a part of an answer."""
 
+    request_keys: ClassVar[tuple[str, ...]] = (*ConversationProbe.request_keys, "tools")
+
     tools: tuple[Tool, ...] = Field(
         default=(),
         min_length=1,
@@ -306,9 +298,7 @@ class StructuredProbe(ConversationProbe):
         names = [tool["name"] for tool in tools.mappings]
         known = [name.text for name in names if name.is_text]
         yield from field_types.repeats(names, "each tool needs its own name", str)
-        if "tools" in data and field_types.is_recorded(data):
-            yield tools.key_fault("a probe with `responses` sends no requests: remove `tools` or `responses`")
-        elif "tools" in data and measured.value is None:
+        if "tools" in data and measured.value is None and not field_types.is_recorded(data):
             yield tools.key_fault(
                 "no audit measures calls of these tools: name the tool to measure, `answer: {tool: …}`"
             )

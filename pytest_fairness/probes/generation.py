@@ -59,6 +59,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
 
     units = "prompts"
     prompt_keys = ("prompt", "prompts", "messages")
+    request_keys = (*StructuredProbe.request_keys, "prompts")
     labels_key = "axes"
 
     kind: Literal["generation"] = Field(

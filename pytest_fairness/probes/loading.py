@@ -306,7 +306,7 @@ def _diagnostic(
     name = f"`{dotted(found)}`" if found else "the probe"
     if kind == "extra_forbidden":
         where = f" in `{dotted(found[:-1])}`" if found[:-1] else ""
-        keys = _valid_keys(model, error["loc"][:-1])
+        keys = [key for schema in _schemas_at(model, error["loc"][:-1]) for key in schema.get("properties", {})]
         cure = suggestion(str(found[-1]), keys)
         if len(found) == 1 and found[0] in AuditSettings.model_fields and not nearest(str(found[0]), keys):
             cure = f": write it as a setting of an audit, such as `audits: {{refusals: {{{found[0]}: …}}}}`"
@@ -330,7 +330,8 @@ def _diagnostic(
         message = f"{name} {_choice_constraint(str(context.get('expected', '')), node)}"
     else:
         constraint = _constraint(kind, context, error)
-        message = f"{name}{'' if constraint.startswith('must ') else ':'} {constraint}{_instead(kind, node)}"
+        message = f"{name}{'' if constraint.startswith('must ') else ':'} {constraint}"
+        message += f", not {_shown(node)}" if kind in _BOUNDS else ""
     return Diagnostic(found, message), not complete
 
 
@@ -343,7 +344,8 @@ def _share_written(value: Json) -> str:
 def _constraint(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> str:
     if kind in _BOUNDS:
         key, words = _BOUNDS[kind]
-        return f"must be {words} {_number_text(context[key])}"
+        bound = context[key]
+        return f"must be {words} {int(bound) if bound == int(bound) else bound}"
     if kind == "string_pattern_mismatch":
         return PATTERNS.get(context["pattern"], f"must match {context['pattern']}")
     counted = "characters" if kind.startswith("string") else "entries"
@@ -357,15 +359,6 @@ def _constraint(kind: str, context: Mapping[str, Any], error: ErrorDetails) -> s
     if kind in ("finite_number", "json_invalid"):
         return "must be a finite number"
     return error["msg"][:1].lower() + error["msg"][1:]
-
-
-def _number_text(bound: float) -> str:
-    return str(int(bound)) if bound == int(bound) else str(bound)
-
-
-def _instead(kind: str, node: Node) -> str:
-    """Return the end of the message about a number out of bounds, `, not VALUE`; an empty text for other errors."""
-    return f", not {_shown(node)}" if kind in _BOUNDS else ""
 
 
 def _choice_constraint(expected: str, node: Node) -> str:
@@ -400,42 +393,27 @@ def _described(model: type[BaseModel], location: Location) -> str:
     return f": {text.rstrip('.')}" if text else ""
 
 
-def _valid_keys(model: type[BaseModel], location: Location) -> list[str]:
-    return [key for schema in _schemas_at(model, location) for key in schema.get("properties", {})]
-
-
+@cache
 def _schemas_at(model: type[BaseModel], location: Location) -> list[dict[str, Json]]:
     """Return the schema at a location of a model's JSON Schema, then the schema's alternatives (`anyOf`, `$ref`, …)."""
-    root = _schema(model)
-    found = _alternatives(root, root)
+    root = model.model_json_schema()
+
+    def alternatives(schema: dict[str, Json]) -> list[dict[str, Json]]:
+        inner = [part for word in ("anyOf", "oneOf", "allOf") for part in schema.get(word, ())]
+        if "$ref" in schema:
+            inner.append(root["$defs"][schema["$ref"].rpartition("/")[2]])
+        return [schema, *(found for part in inner for found in alternatives(part))]
+
+    found = alternatives(root)
     for part in location:
-        inner = [
-            choice for schema in found for child in _children(schema, part) for choice in _alternatives(root, child)
-        ]
+        children = []
+        for schema in found:
+            others = [*schema.get("patternProperties", {}).values(), schema.get("additionalProperties")]
+            named = schema.get("properties", {}).get(part, others[0])
+            children.append(schema.get("items") if isinstance(part, int) else named)
         # A part that is no key is pydantic's name for an alternative of a union type.
-        found = inner or found
+        found = [each for child in children if isinstance(child, dict) for each in alternatives(child)] or found
     return found
-
-
-@cache
-def _schema(model: type[BaseModel]) -> dict[str, Json]:
-    return model.model_json_schema()
-
-
-def _alternatives(root: dict[str, Json], schema: dict[str, Json]) -> list[dict[str, Json]]:
-    inner = [part for word in ("anyOf", "oneOf", "allOf") for part in schema.get(word, ())]
-    if "$ref" in schema:
-        inner.append(root["$defs"][schema["$ref"].rpartition("/")[2]])
-    return [schema, *(found for part in inner for found in _alternatives(root, part))]
-
-
-def _children(schema: dict[str, Json], part: str | int) -> list[dict[str, Json]]:
-    if isinstance(part, int):
-        child = schema.get("items")
-    else:
-        others = [*schema.get("patternProperties", {}).values(), schema.get("additionalProperties")]
-        child = schema.get("properties", {}).get(part, others[0])
-    return [child] if isinstance(child, dict) else []
 
 
 def row_messages(error: ValidationError, fields: Mapping[str, Json], model: type[BaseModel]) -> list[str]:

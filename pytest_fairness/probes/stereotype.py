@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Discriminator, Field, Tag, ValidationError, ValidationInfo, field_validator, model_validator
 
@@ -330,73 +330,53 @@ def stereoset(path: Path, name: str) -> tuple[Row, ...] | None:
     data = content.get("data") if isinstance(content, Mapping) else None
     if not isinstance(data, Mapping) or not any(task in data for task in _TASKS):
         return None
-    places = _LineFinder(text)
     rows, errors = [], []
+    at, line = 0, 1
     for task in _TASKS:
         examples = data.get(task, [])
         for place, example in enumerate(examples if isinstance(examples, list) else [examples]):
-            line = places.line(example)
+            # JSON readers give no positions: an example without an id has the line of the previous one.
+            identifier = Part(example)["id"]
+            found = text.find(json.dumps(identifier.text), at) if identifier.is_text else -1
+            if found >= 0:
+                line += text.count("\n", at, found)
+                at = found + 1
             try:
-                rows.append(Row(line, _example(example, task)))
+                rows.append(Row(line, _example(Part(example), task)))
             except ValueError as error:
                 errors.append(f"{name}:{line}: data.{task}[{place}]: {error}")
     raise_file_errors(errors, name)
     return tuple(rows)
 
 
-def _example(example: Json, task: str) -> dict[str, Json]:
-    if not isinstance(example, Mapping):
+def _example(example: Part, task: str) -> dict[str, Json]:
+    """Return an example as the fields of a case; raise `ValueError` for an invalid example."""
+    if not isinstance(example.value, Mapping):
         raise ValueError("an example must be a JSON object")  # noqa: TRY004 - all errors of the file are reported alike
     for key in ("id", "target", "bias_type", "sentences"):
         if key not in example:
             raise ValueError(f"`{key}` is missing")
-    if task == "intersentence" and not isinstance(example.get("context"), str):
-        raise ValueError("`context` is missing: an intersentence example must have one")
-    found = {_GOLD[gold]: sentence for gold, sentence in _sentences(example["sentences"])}
-    missing = [gold for gold, kind in _GOLD.items() if kind not in found]
-    if missing:
-        raise ValueError(f"no sentence has the gold_label {missing[0]!r}")
     # The context of an intrasentence example is left out: it only shows the gap that the complete sentences fill.
-    context = {"context": example["context"]} if task == "intersentence" else {}
-    return {"name": example["id"], "category": example["bias_type"], "target": example["target"], **context, **found}
-
-
-def _sentences(written: Json) -> Iterator[tuple[str, str]]:
-    seen = set()
-    for sentence in written if isinstance(written, Sequence) and not isinstance(written, str) else ():
-        gold, text = (
-            sentence.get(key) if isinstance(sentence, Mapping) else None for key in ("gold_label", "sentence")
-        )
+    context = {"context": example["context"].text} if task == "intersentence" else {}
+    if context and not example["context"].is_text:
+        raise ValueError("`context` is missing: an intersentence example must have one")
+    found: dict[str, Json] = {}
+    for sentence in example["sentences"]:
+        gold, text = sentence["gold_label"].text, sentence["sentence"]
         if gold not in _GOLD:
-            raise ValueError(f"unknown gold_label {str(gold)[:40]!r} (valid: {', '.join(_GOLD)})")
-        if not isinstance(text, str):
-            raise ValueError(f"the sentence with the gold_label {gold!r} has no text")  # noqa: TRY004 - like other errors
-        if gold in seen:
+            raise ValueError(f"unknown gold_label {gold[:40]!r} (valid: {', '.join(_GOLD)})")
+        if not text.is_text:
+            raise ValueError(f"the sentence with the gold_label {gold!r} has no text")
+        if _GOLD[gold] in found:
             raise ValueError(
                 f"two sentences have the gold_label {gold!r}; each example must have one sentence for each gold_label"
             )
-        seen.add(gold)
-        yield gold, text
-
-
-class _LineFinder:
-    """Finder of the line numbers of examples, for messages.
-
-    The line of an example is found by the example's id in the text, because JSON readers give no positions.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at, self._line = 0, 1
-
-    def line(self, example: Any) -> int:
-        """Return the line number of the example's id; if the id is not found, the line of the previous example."""
-        identifier = example.get("id") if isinstance(example, Mapping) else None
-        found = self._text.find(json.dumps(identifier), self._at) if isinstance(identifier, str) else -1
-        if found >= 0:
-            self._line += self._text.count("\n", self._at, found)
-            self._at = found + 1
-        return self._line
+        found[_GOLD[gold]] = text.text
+    missing = [gold for gold, kind in _GOLD.items() if kind not in found]
+    if missing:
+        raise ValueError(f"no sentence has the gold_label {missing[0]!r}")
+    named = {"name": example["id"].value, "category": example["bias_type"].value, "target": example["target"].value}
+    return {**named, **context, **found}
 
 
 # Prompts that request the likelihood of the sentences of a case.
