@@ -563,7 +563,6 @@ class ListAudit(UnitAudit[RecommendationProbe, SettingsT]):
         phrase = (worst and self.gap_phrase) or self.phrase
         said = phrase.format(
             value=measurement.value,
-            unit=self.info.unit,
             name=self.info.name.upper(),
             measure=getattr(item.settings, "similarity", ""),
             least=least,

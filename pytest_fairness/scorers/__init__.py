@@ -178,14 +178,14 @@ def _checked(scores: object, labels: Sequence[str], needed: Sequence[str]) -> di
         return _error_message(scores)
     named = scores if isinstance(scores, Mapping) else dict.fromkeys(labels[:1], scores)
     values = {str(label).casefold(): value for label, value in named.items()}
-    numbers = {label: _number(values.get(label)) for label in labels}
-    wrong = next((label for label in needed if numbers[label] is None), None)
-    if wrong is not None:
-        if wrong not in values:
-            return f"returned no score for the label {wrong!r}"
-        written = one_line(repr(values.get(wrong)), SHOWN)
-        return f"returned {written}, which is not a finite number (of at most {LARGEST:g})"
-    return {label: number for label, number in numbers.items() if number is not None}
+    numbers = {label: number for label in labels if (number := _number(values.get(label))) is not None}
+    for label in needed:
+        if label not in values:
+            return f"returned no score for the label {label!r}"
+        if label not in numbers:
+            written = one_line(repr(values[label]), SHOWN)
+            return f"returned {written}, which is not a finite number (of at most {LARGEST:g})"
+    return numbers
 
 
 def _number(value: Any) -> float | None:
