@@ -88,8 +88,8 @@ def with_shares_of_texts(
 ) -> Explanation:
     """Return the explanation whose words have the share of their group's texts with the word, now and in the baseline.
 
-    The word whose share changed most comes first. Nothing changes without the baseline's answers, and for audits whose
-    words have other numbers, which say more.
+    The first contributor whose share changed comes first. Nothing changes without the baseline's answers, and for
+    audits whose words have other numbers, which say more.
     """
     units = {word.unit for word in explanation.words}
     if not compared.answers or explanation.rates or not units or not units <= {"bits", "weight"}:
@@ -107,7 +107,8 @@ def with_shares_of_texts(
         row, earlier = (rows.get(word.name.casefold(), {}) for rows in (now, before))
         share = f"share_{'marked' if word.group == row.get('marked') else 'unmarked'}"
         words.append(replace(word, now=row.get(share) or 0.0, before=earlier.get(share) or 0.0, unit="share of texts"))
-    words.sort(key=lambda word: -abs((word.now or 0.0) - (word.before or 0.0)))
+    order = {part.name: place for place, part in enumerate(explanation.contributors)}
+    words.sort(key=lambda word: (word.now == word.before, order.get(word.name, len(order))))
     return replace(explanation, words=words) if words[0].now != words[0].before else explanation
 
 
