@@ -422,6 +422,8 @@ def perturbed_snsr(item: ListItem[SimilaritySettings], answers: Answers, attribu
     original and perturbed lists within entities; its interval is a percentile bootstrap over entities.
     """
     values = tuple(value.label for value in item.probe.attributes[attribute].values)
+    if len(values) < 2:
+        return None
     by_entity: list[dict[str, Floats]] = []
     for wording in (item.labels["perturbation"], ""):
         own = [
@@ -434,7 +436,7 @@ def perturbed_snsr(item: ListItem[SimilaritySettings], answers: Answers, attribu
     perturbed, clean = by_entity
     shared = [entity for entity in clean if entity in perturbed]
     shared = [entity for entity in shared if not np.isnan([*clean[entity], *perturbed[entity]]).any()]
-    if len(values) < 2 or len(shared) < MINIMUM_UNITS:
+    if len(shared) < MINIMUM_UNITS:
         return None
     first, second = (np.array([rows[entity] for entity in shared]) for rows in by_entity)
     random = resampling.generator(f"{item.seed}/{attribute}")

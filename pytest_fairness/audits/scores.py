@@ -378,15 +378,13 @@ class TextScores(DocumentValues):
 
     def details(self) -> dict[str, Json]:
         means = dict(zip(self.groups.names, self.means(), strict=True))
+        scores = dict(zip(self.groups.names, (self.values[self.marked], self.values[~self.marked]), strict=True))
         groups = ((self.groups.unmarked_name, self.groups.marked_name)[marked] for marked in self.groups.marked)
         answers = list(zip(self.groups.answers, self.groups.strata, groups, strict=True))
-        return score_details(self.item, answers, self._by_group(), means)
+        return score_details(self.item, answers, scores, means)
 
-    def effect_basis(self) -> Sequence[float]:
-        return (deviation(self._by_group().values()),)
-
-    def _by_group(self) -> dict[str, Floats]:
-        return dict(zip(self.groups.names, (self.values[self.marked], self.values[~self.marked]), strict=True))
+    def effect_basis(self, details: Mapping[str, Json]) -> Sequence[float]:
+        return (details["sd"],)
 
 
 class TextScore(ScoreAudit[GenerationProbe], DocumentValueAudit[ScoreSettings, TextScores]):

@@ -230,7 +230,7 @@ class DocumentValues(StratifiedValues, ABC):
     def details(self) -> Mapping[str, Json]:
         """Return the details of a measurement of these numbers."""
 
-    def effect_basis(self) -> Sequence[float]:
+    def effect_basis(self, details: Mapping[str, Json]) -> Sequence[float]:
         """Return the numbers from which the effect size follows with the value; see `Evidence`."""
         return ()
 
@@ -272,7 +272,7 @@ class DocumentValueAudit(TextAudit[SettingsT], Generic[SettingsT, ValuesT]):
         """Return the gap with Welch's standard error within strata and a permutation test."""
         groups = Groups.of(item, answers)
         values = self.values(item, groups)
-        gap, (error, degrees) = values.gap(), values.error()
+        gap, (error, degrees), details = values.gap(), values.error(), values.details()
         return Measurement(
             value=gap,
             interval=intervals.interval(gap, error, degrees_of_freedom=degrees),
@@ -280,9 +280,9 @@ class DocumentValueAudit(TextAudit[SettingsT], Generic[SettingsT, ValuesT]):
             p_value=values.p_value(resampling.generator(f"{item.seed}/measure")),
             n=groups.usable,
             missing=groups.missing,
-            details=values.details(),
+            details=details,
             degrees_of_freedom=degrees,
-            evidence=Evidence(effect_basis=values.effect_basis()),
+            evidence=Evidence(effect_basis=values.effect_basis(details)),
         )
 
     def value(self, item: TextItem[SettingsT], answers: Answers) -> float:
