@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import ClassVar, NamedTuple
@@ -198,59 +198,78 @@ SUBSAMPLES = 20
 """Number of random cuts to equal size that are averaged if two runs have different numbers of scores."""
 
 
+class TwoRuns(NamedTuple):
+    """Means of the groups in two runs that have the same columns.
+
+    Attributes:
+        current, baseline: (cuts, groups) means of random cuts to equal size; of all scores for at most two groups, as a
+            mean and a difference of two means do not depend on the number of scores.
+        swapped: the same after random exchange of scores between the runs, within column and stratum.
+        weight: weight of the current run in the means of both runs together, 0..1.
+        error_of: function that returns the standard error of Σ weight × change of the group's mean, for the weights of
+            the groups, and its degrees of freedom.
+    """
+
+    current: Floats
+    baseline: Floats
+    swapped: tuple[Floats, Floats]
+    weight: float
+    error_of: Callable[[Floats], tuple[float, float | None]]
+
+    @classmethod
+    def of(cls, current: Scores, baseline: Scores, random: np.random.Generator) -> TwoRuns:
+        columns, is_linear = len(current.columns), len(current.groups) <= 2
+        column = np.concatenate([current.column, baseline.column])
+        values = np.concatenate([current.values, baseline.values])
+        is_current = np.repeat([True, False], [len(current.values), len(baseline.values)])
+        _, cells = numbered(list(zip(column.tolist(), (*current.strata, *baseline.strata), strict=True)))
+        exchange = RunCells.of(is_current, cells, equal_size=not is_linear)
+        # A row for each score: a 1 in the place of its column, and behind all these, the score in the place of its
+        # column.
+        belongs = np.eye(columns)[column]
+        table = np.hstack([belongs, belongs * values[:, None]])
+
+        def means(sums: Floats) -> Floats:
+            with np.errstate(invalid="ignore"):
+                return current.group_means(sums[:, columns:] / sums[:, :columns])
+
+        def error_of(weights: Floats) -> tuple[float, float | None]:
+            runs, by_column = column * 2 + is_current, np.tile(weights, len(current.cases)) / len(current.cases)
+            shares = by_column[column] / np.bincount(runs, minlength=2 * columns)[runs]
+            return gaps.change_error(values, is_current, cells, np.where(is_current, shares, -shares))
+
+        if is_linear:
+            first, second = (means(total[None]) for total in exchange.sums(table))
+        else:
+            cuts = exchange.cuts(SUBSAMPLES, random)
+            first, second = (means(np.stack([cut.astype(np.float64) @ table for cut in run])) for run in cuts)
+        one, other = exchange.sums_after_swaps(table, PERMUTATIONS, random)
+        # The weights of the runs make the direction of the gap independent of its change.
+        weight = float(is_current.mean()) if is_linear else 0.5
+        return cls(first, second, (means(one), means(other)), weight, error_of)
+
+
 def score_change(current: Scores, baseline: Scores, added: float | None, seed: str) -> Comparison:
     """Return the growth of the mean or, if groups are compared, of the largest gap between the groups' means.
 
-    The scores have the same columns in both runs. The test exchanges scores between the runs, within column and
-    stratum. A mean and a difference of two means do not depend on the number of scores; for more groups, the runs are
-    cut at random to equal size. `added` zeros and ones are added to each column if the standard error is 0 without
-    them, as with equal scores; nothing is added to scores without bounds (`None`).
+    The scores have the same columns in both runs; see `TwoRuns` for the test. `added` zeros and ones are added to each
+    column if the standard error is 0 without them, as with equal scores; nothing is added to scores without bounds
+    (`None`).
     """
-    groups, columns = current.groups, len(current.columns)
-    is_linear = len(groups) <= 2
-    random = resampling.generator(f"{seed}/compare")
-    column, values = (
-        np.concatenate([getattr(run, name) for run in (current, baseline)]) for name in ("column", "values")
-    )
-    is_current = np.repeat([True, False], [len(current.values), len(baseline.values)])
-    cells = numbered(list(zip(column.tolist(), (*current.strata, *baseline.strata), strict=True)))[1]
-    exchange = RunCells.of(is_current, cells, equal_size=not is_linear)
-    # A row for each score: a 1 in the place of its column, and behind all these, the score in the place of its column.
-    belongs = np.eye(columns)[column]
-    table = np.hstack([belongs, belongs * values[:, None]])
-
-    def group_means(sums: Floats) -> Floats:
-        """Return the (draws, groups) means from the (draws, 2 × columns) sums of rows of the table."""
-        with np.errstate(invalid="ignore"):
-            return current.group_means(sums[:, columns:] / sums[:, :columns])
-
-    def error_of(weights: Floats) -> tuple[float, float | None]:
-        """Return the standard error of Σ weight × change of the group's mean, and its degrees of freedom."""
-        runs, by_column = column * 2 + is_current, np.tile(weights, len(current.cases)) / len(current.cases)
-        shares = by_column[column] / np.bincount(runs, minlength=2 * columns)[runs]
-        return gaps.change_error(values, is_current, cells, np.where(is_current, shares, -shares))
-
-    if is_linear:
-        drawn = [group_means(total[None]) for total in exchange.sums(table)]
-    else:
-        cuts = exchange.cuts(SUBSAMPLES, random)
-        drawn = [group_means(np.stack([cut.astype(np.float64) @ table for cut in run])) for run in cuts]
-    swapped = [group_means(sums) for sums in exchange.sums_after_swaps(table, PERMUTATIONS, random)]
-    now, then = (run.mean(axis=0) for run in drawn)
+    runs, groups = TwoRuns.of(current, baseline, resampling.generator(f"{seed}/compare")), current.groups
+    now, then = runs.current.mean(axis=0), runs.baseline.mean(axis=0)
     compares_groups = groups != ("",)
     measure = gaps.largest_difference(tuple(combinations(range(len(groups)), 2))) if compares_groups else None
-    # The weights of the runs make the direction of the gap independent of its change.
-    share = float(is_current.mean()) if is_linear else 0.5
-    pattern = share * now + (1 - share) * then
+    pattern = runs.weight * now + (1 - runs.weight) * then
     size, gradient = (np.ravel, np.ones(1)) if measure is None else (measure.signed(pattern), measure.gradient(pattern))
-    signed_error, degrees = error_of(gradient)
+    signed_error, degrees = runs.error_of(gradient)
     error = signed_error
-    if not is_linear:
-        variances = [error_of(own)[0] ** 2 for own in np.eye(len(groups))]
+    if len(groups) > 2:
+        variances = [runs.error_of(own)[0] ** 2 for own in np.eye(len(groups))]
         error = gaps.growth_error(size, now, then, np.diag(variances), resampling.generator(f"{seed}/error"))
     error = error or math.hypot(current.error(added), baseline.error(added))
-    value = float(np.nanmean(size(drawn[0]) - size(drawn[1])))
-    null = size(swapped[0]) - size(swapped[1])
+    value = float(np.nanmean(size(runs.current) - size(runs.baseline)))
+    null = size(runs.swapped[0]) - size(runs.swapped[1])
 
     means = [(run.group_means() if compares_groups else run.means()).tolist() for run in (current, baseline)]
     moved = list(zip(groups if compares_groups else current.cases, *means, strict=True))
@@ -263,7 +282,7 @@ def score_change(current: Scores, baseline: Scores, added: float | None, seed: s
         either_side = gaps.direction_unknown(2 * float(measure.size(pattern)), along[1])
         details |= {"along_pattern": list(along), "either_side": either_side}
         evidence = Evidence(other_change=along, either_side=either_side)
-        reversal = _reversal(groups, now, then, swapped[0] - swapped[1])
+        reversal = _reversal(groups, now, then, runs.swapped[0] - runs.swapped[1])
     return comparison(
         value,
         standard_error=error,
