@@ -37,6 +37,8 @@ SHARED_ROWS = 0.5
 """Smallest share of the rows whose value occurs in several groups, so that groups can be compared within values."""
 LONGEST_VALUE = 40
 """Largest number of characters of a value in a message."""
+Cell = tuple[object, str, str]
+"""Stratum, group and value of rows."""
 PLAIN_NAME = re.compile(r"[^\W\d][\w .-]*\w|[^\W\d]")
 """Name of a column that needs no quotation marks in YAML."""
 
@@ -75,7 +77,7 @@ def confounders(
     """
     found = []
     for column in columns:
-        counts: Counter[tuple[object, str, str]] = Counter()
+        counts = Counter[Cell]()
         for (stratum, group, value), count in column.counts.items():
             counts[stratum, group, without_identity_terms(value)] += count
         if not counts:
@@ -86,28 +88,28 @@ def confounders(
     return found
 
 
-def _table(counts: Mapping[tuple[object, str, str], int]) -> np.ndarray[tuple[int, int, int], np.dtype[np.float64]]:
+def _table(counts: Mapping[Cell, int]) -> np.ndarray[tuple[int, int, int], np.dtype[np.float64]]:
     """Return the (strata, groups, values) number of rows; rare values are one value, the last."""
-    groups, values = (_totals(counts, place) for place in (1, 2))
+    strata, groups, values = (_totals(counts, place) for place in range(3))
     smallest = min(groups.values()) / groups.total()
     frequent = [value for value, rows in values.most_common(MOST_VALUES) if rows * smallest >= LEAST_EXPECTED]
-    numbers = [{name: number for number, name in enumerate(names)} for names in (_totals(counts, 0), groups, frequent)]
-    table = np.zeros((len(numbers[0]), len(groups), len(frequent) + 1))
+    numbers = [{name: number for number, (name,) in enumerate(names)} for names in (strata, groups, frequent)]
+    table = np.zeros((len(strata), len(groups), len(frequent) + 1))
     for (stratum, group, value), rows in counts.items():
         table[numbers[0][stratum], numbers[1][group], numbers[2].get(value, len(frequent))] += rows
     return table
 
 
-def _totals(counts: Mapping[tuple[object, str, str], int], place: int) -> Counter[object]:
-    """Return the number of rows by the part of the key at this place: stratum, group or value."""
-    totals: Counter[object] = Counter()
+def _totals(counts: Mapping[Cell, int], *places: int) -> Counter[tuple[object, ...]]:
+    """Return the numbers of rows by the parts of the key at these places: stratum, group, value."""
+    totals = Counter[tuple[object, ...]]()
     for key, rows in counts.items():
-        totals[key[place]] += rows
+        totals[tuple(key[place] for place in places)] += rows
     return totals
 
 
 def _confounder(
-    column: OtherColumn, counts: Mapping[tuple[object, str, str], int], measured: Association, strata: Sequence[str]
+    column: OtherColumn, counts: Mapping[Cell, int], measured: Association, strata: Sequence[str]
 ) -> Confounder:
     where = f"the undeclared column {column.name!r} predicts {column.label}"
     strength = f"Cramér's V {measured.cramers_v:.2f}"
@@ -140,23 +142,18 @@ def _confounder(
     return Confounder(column.label, note, in_items)
 
 
-def _shared(counts: Mapping[tuple[object, str, str], int]) -> float:
+def _shared(counts: Mapping[Cell, int]) -> float:
     """Return the share of the rows whose value occurs in several groups of the same stratum."""
-    rows: Counter[tuple[object, str]] = Counter()
-    groups: Counter[tuple[object, str]] = Counter()
-    for (stratum, _, value), count in counts.items():
-        rows[stratum, value] += count
-        groups[stratum, value] += 1
+    rows, groups = _totals(counts, 0, 2), _totals(dict.fromkeys(counts, 1), 0, 2)
     return sum(count for cell, count in rows.items() if groups[cell] > 1) / rows.total()
 
 
-def _most_different(counts: Mapping[tuple[object, str, str], int]) -> str:
+def _most_different(counts: Mapping[Cell, int]) -> str:
     """Return a phrase about the value whose shares differ most between two groups."""
-    sizes, cells = _totals(counts, 1), Counter[tuple[object, object]]()
-    for (_, group, value), rows in counts.items():
-        cells[group, value] += rows
+    sizes, cells = _totals(counts, 1), _totals(counts, 1, 2)
     shares = {
-        value: {group: cells[group, value] / size for group, size in sizes.items()} for value in _totals(counts, 2)
+        value: {group: cells[group, value] / size for (group,), size in sizes.items()}
+        for (value,) in _totals(counts, 2)
     }
     differing = max(shares, key=lambda each: (max(shares[each].values()) - min(shares[each].values()), str(each)))
     own, text = shares[differing], str(differing)
@@ -246,17 +243,14 @@ def constant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concer
     total = len(counted)
     if total < FEWEST_ANSWERS:
         return None
-    frequencies = Counter(value for _, value in counted)
-    common, count = frequencies.most_common(1)[0]
+    common, count, text = _most_frequent(item.probe, counted)
     if common is Status.REFUSED:
         return None  # refusals are missing answers, which other checks report
-    text = next(_quoted(item.probe, answer) for answer, value in counted if value == common)
     prompts = {_prompt_of(item, answer) for answer, value in counted if value == common}
     if decision:
-        others = total - count
-        constant = others < FEWEST_OTHER or others < OTHER_SHARE * total
+        constant = total - count < max(FEWEST_OTHER, OTHER_SHARE * total)
     else:
-        constant = _is_constant(frequencies, closed=audit.closed_answers)
+        constant = _is_constant(counted, closed=audit.closed_answers)
     if constant and len(prompts) == 1:
         message = f"{count} of {total} answers are the same ({text}). Check that the target works"
         return Concern(CONSTANT_ANSWERS, message)
@@ -273,14 +267,12 @@ def constant_answers(audit: AnyAudit, item: AnyItem, answers: Answers) -> Concer
     for answer, value in counted:
         groups[item.group_of(answer)].append((answer, value))
     for group, of_group in groups.items() if len(groups) > 1 else ():
-        in_group = Counter(value for _, value in of_group)
-        if len(of_group) >= FEWEST_ANSWERS and _is_constant(in_group, closed=False):
-            group_value, group_count = in_group.most_common(1)[0]
-            group_text = next(_quoted(item.probe, answer) for answer, value in of_group if value == group_value)
+        if len(of_group) >= FEWEST_ANSWERS and _is_constant(of_group, closed=False):
+            _, number, quoted = _most_frequent(item.probe, of_group)
             name = ", ".join(filter(None, group))
             return Concern(
                 CONSTANT_ANSWERS,
-                f"{group_count} of {len(of_group)} answers for {name} are the same ({group_text}). Check these answers",
+                f"{number} of {len(of_group)} answers for {name} are the same ({quoted}). Check these answers",
             )
     return _repeated_texts(item, counted, shared=common if count > REPEATED_SHARE * total else None)
 
@@ -432,8 +424,15 @@ def _without_numbers(text: str, numbered: re.Pattern[str] = _NUMBERED) -> str:
     return " ".join(masked if prose else text.casefold().split())
 
 
-def _is_constant(values: Counter[Hashable], *, closed: bool) -> bool:
+def _most_frequent(probe: Probe, counted: Sequence[tuple[Answer, Hashable]]) -> tuple[Hashable, int, str]:
+    """Return the most frequent value of the answers, its number, and a quotation of one of these answers."""
+    value, count = Counter(value for _, value in counted).most_common(1)[0]
+    return value, count, next(_quoted(probe, answer) for answer, own in counted if own == value)
+
+
+def _is_constant(counted: Sequence[tuple[Answer, Hashable]], *, closed: bool) -> bool:
     """Return whether nearly all values are the same; `closed` prompts ask for one of a few answers."""
+    values = Counter(value for _, value in counted)
     common = values.most_common(1)[0][0]
     fewest = EFFECTIVE_SHORT if closed or not _is_long(common) else EFFECTIVE_LONG
     return effective_number(values.values()) < fewest

@@ -125,6 +125,7 @@ class Documents:
         stratum_names: name of each stratum, by its number.
         embeddings: embedding of each document, if it has one.
         current: whether the document belongs to the current run; all `True` for a single run.
+        names: names of the marked and of the unmarked group.
     """
 
     words: WordCounts
@@ -133,6 +134,7 @@ class Documents:
     stratum_names: tuple[str, ...]
     embeddings: tuple[bytes | None, ...]
     current: Bools
+    names: tuple[str, str]
 
     @classmethod
     def of(cls, groups: Groups, most: float | None = None) -> Documents:
@@ -155,7 +157,7 @@ class Documents:
                     "check that these texts are the answers, and that `anonymize` does not remove too many terms"
                 )
         embeddings = tuple(groups.answers[index].embedding for index in indices)
-        return cls(words, marked, strata, names, embeddings, np.ones(len(indices), dtype=np.bool_))
+        return cls(words, marked, strata, names, embeddings, np.ones(len(indices), dtype=np.bool_), groups.names)
 
     @classmethod
     def joined(cls, current: Documents, baseline: Documents) -> Documents:
@@ -168,6 +170,7 @@ class Documents:
             stratum_names=names,
             embeddings=(*current.embeddings, *baseline.embeddings),
             current=np.repeat([True, False], [len(current.marked), len(baseline.marked)]),
+            names=current.names,
         )
 
     @property
@@ -177,11 +180,11 @@ class Documents:
 
     def only(self, indices: Ints) -> Documents:
         """Return the documents with these indices."""
-        return Documents(
+        return replace(
+            self,
             words=WordCounts(self.words.words, self.words.counts[indices]),
             marked=self.marked[indices],
             strata=self.strata[indices],
-            stratum_names=self.stratum_names,
             embeddings=tuple(self.embeddings[index] for index in indices),
             current=self.current[indices],
         )

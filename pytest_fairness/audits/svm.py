@@ -23,7 +23,7 @@ import numpy as np
 from pydantic import Field
 
 from pytest_fairness.audits import documents
-from pytest_fairness.audits.documents import Documents, Groups, TextItem, WordCounts
+from pytest_fairness.audits.documents import Documents, TextItem, WordCounts
 from pytest_fairness.audits.info import COHENS_U2, AuditInfo, Direction
 from pytest_fairness.audits.two_sample_audits import (
     ERROR_PERMUTATIONS,
@@ -241,12 +241,7 @@ class Svm(TwoSampleAudit[SvmSettings, Classified]):
         return Classified.of(documents, random, item.settings.features)
 
     def explain(
-        self,
-        item: TextItem[SvmSettings],
-        groups: Groups,
-        run: Classified,
-        words: Sequence[str],
-        weights: Floats,
+        self, item: TextItem[SvmSettings], run: Classified, words: Sequence[str], weights: Floats
     ) -> tuple[dict[str, Json], Evidence]:
         null, separation, limit = run.null[:, 0], run.separation, item.settings.limit
         bounds = None if limit is None else separation.bounds(limit, item.alpha, item.beta)
@@ -259,7 +254,7 @@ class Svm(TwoSampleAudit[SvmSettings, Classified]):
             "null_sd": float(null.std()),
             "unique_share": run.unique_share,
             "different_answers": run.fewest_different,
-            **documents.strongest_words(words, weights, groups.probe.language),
+            **documents.strongest_words(words, weights, item.probe.language),
         }
         return details, Evidence(bounds=None if bounds is None else (bounds["lower"], bounds["upper"]))
 

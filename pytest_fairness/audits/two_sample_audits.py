@@ -156,9 +156,9 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, SampleT]):
 
     @abstractmethod
     def explain(
-        self, item: TextItem[SettingsT], groups: Groups, run: SampleT, words: Sequence[str], weights: Floats
+        self, item: TextItem[SettingsT], run: SampleT, words: Sequence[str], weights: Floats
     ) -> tuple[Mapping[str, Json], Evidence]:
-        """Return the details of a measurement of these groups, and what decisions and the effect size need.
+        """Return the details of a measurement of the run, and what decisions and the effect size need.
 
         The weight of a word has the size of `Sample.word_strengths`, and is below 0 if the unmarked group uses the word
         more (see `Usage.sides`).
@@ -185,7 +185,7 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, SampleT]):
         estimate = run.estimate(resampling.generator(f"{item.seed}/error"))
         words, strengths = run.word_strengths()
         weights = Usage.of(documents.words, documents.marked, words).signed(strengths)
-        details, evidence = self.explain(item, groups, run, words, weights)
+        details, evidence = self.explain(item, run, words, weights)
         return Measurement(
             value=estimate.value,
             interval=estimate.interval,
@@ -219,10 +219,9 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, SampleT]):
         )
 
     def word_rows(self, item: TextItem[SettingsT], answers: Answers, details: Mapping[str, Json]) -> WordRows:
-        groups = Groups.of(item, answers)
-        documents = self.documents(groups)
+        documents = self.documents(Groups.of(item, answers))
         words, strengths = self.run(item, documents).word_strengths()
-        rows = Usage.of(documents.words, documents.marked, words).rows(self.word_statistic, strengths, groups.names)
+        rows = Usage.of(documents.words, documents.marked, words).rows(self.word_statistic, strengths, documents.names)
         written: WordRows = as_written(rows, item.probe, self.counted_answers(item, answers))
         return written
 
@@ -342,12 +341,7 @@ class Jsd(TwoSampleAudit[AuditSettings, Divergence]):
         return Divergence.of(documents, random)
 
     def explain(
-        self,
-        item: TextItem[AuditSettings],
-        groups: Groups,
-        run: Divergence,
-        words: Sequence[str],
-        weights: Floats,
+        self, item: TextItem[AuditSettings], run: Divergence, words: Sequence[str], weights: Floats
     ) -> tuple[dict[str, Json], Evidence]:
         marked, excess, plain = run.documents.marked, run.excess, run.null[:, 0]
         large_strata = [run.documents.stratum_names[stratum] for stratum in run.words.strata]
@@ -366,7 +360,8 @@ class Jsd(TwoSampleAudit[AuditSettings, Divergence]):
             ),
             "words": len(words),
             "tokens": {
-                name: int(lengths[side].sum()) for name, side in zip(groups.names, (marked, ~marked), strict=True)
+                name: int(lengths[side].sum())
+                for name, side in zip(run.documents.names, (marked, ~marked), strict=True)
             },
             "contributions": [
                 {
@@ -567,12 +562,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Discrepancy]):
         return Discrepancy(documents, random, embedded=item.settings.embeddings is not None)
 
     def explain(
-        self,
-        item: TextItem[MmdSettings],
-        groups: Groups,
-        run: Discrepancy,
-        words: Sequence[str],
-        weights: Floats,
+        self, item: TextItem[MmdSettings], run: Discrepancy, words: Sequence[str], weights: Floats
     ) -> tuple[dict[str, Json], Evidence]:
         names, variance = run.documents.stratum_names, two_samples.vector_variance(run.kernel, run.documents.cells)
         by_stratum = two_samples.mmd_within_strata(run.kernel, *run.groups)
@@ -580,7 +570,7 @@ class Mmd(TwoSampleAudit[MmdSettings, Discrepancy]):
             "null_sd": float(run.null.std()),
             "variance": variance,
             "by_stratum": {names[stratum]: value for stratum, value in by_stratum.items()},
-            **documents.strongest_words(words, weights, groups.probe.language),
+            **documents.strongest_words(words, weights, item.probe.language),
         }
         return details, Evidence(effect_basis=(variance,))
 

@@ -190,41 +190,28 @@ def difference_error(values: Floats, marked: Bools, strata: Ints, weights: Float
     """
     share = weights / weights.sum()
     sizes = np.stack(cell_sizes(marked, strata, len(weights)), axis=1)
-    single = (weights > 0) & (sizes.min(axis=1) == 1)
-    several = (weights > 0) & ~single
     cells = 2 * strata + ~marked
     means = np.bincount(cells, values, sizes.size) / np.maximum(sizes.ravel(), 1)
-    squares = np.bincount(cells, (values - means[cells]) ** 2, sizes.size).reshape(sizes.shape)[several]
+    squares = np.bincount(cells, (values - means[cells]) ** 2, sizes.size).reshape(sizes.shape)
+    single = (weights > 0) & (sizes.min(axis=1) == 1)
+    several = (weights > 0) & ~single
     free = sizes[several] - 1
-    variances = (share[several, None] ** 2 * squares / free / sizes[several]).ravel().tolist()
-    parts = [*zip(variances, free.ravel().tolist(), strict=True)]
+    variances = share[several, None] ** 2 * squares[several] / free / sizes[several]
+    parts: list[tuple[float, float]] = [*zip(variances.ravel().tolist(), free.ravel().tolist(), strict=True)]
     if single.any():
-        parts.append(_single_unit_variance(values, marked, strata, share, single))
+        size, apart = precision(*sizes[single].T), means.reshape(sizes.shape)[single] @ np.array([1.0, -1.0])
+        if len(size) > 1:
+            degrees = len(size) - 1
+            squared = float(size @ (apart - size @ apart / size.sum()) ** 2)
+        else:
+            # The differences of a single stratum have no variation; the units of all strata are taken instead.
+            degrees = max(1, len(values) - int(np.count_nonzero(sizes)))
+            squared = float(squares.sum())
+        parts.append((float((share[single] ** 2 / size).sum()) * squared / degrees, degrees))
     total = sum(part for part, _ in parts)
     if total <= 0:
-        return 0.0, float(max(1, len(values) - 2 * int((weights > 0).sum())))
+        return 0.0, float(max(1, len(values) - 2 * int(np.count_nonzero(weights))))
     return math.sqrt(total), 1 / sum((part / total) ** 2 / degrees for part, degrees in parts)
-
-
-def _single_unit_variance(
-    values: Floats, marked: Bools, strata: Ints, share: Floats, single: Bools
-) -> tuple[float, int]:
-    """Return the variance contributed by strata in which a group has a single unit, and its degrees of freedom."""
-    first, second = cell_sizes(marked, strata, len(share))
-    chosen = np.flatnonzero(single)
-    size = precision(first, second)[chosen]
-    sums = [np.bincount(strata[side], values[side], len(share))[chosen] for side in (marked, ~marked)]
-    apart = sums[0] / first[chosen] - sums[1] / second[chosen]
-    if len(chosen) > 1:
-        centre = float(size @ apart) / float(size.sum())
-        variance, degrees = float(size @ (apart - centre) ** 2) / (len(chosen) - 1), len(chosen) - 1
-    else:
-        # The differences of a single stratum have no variation; the variance is estimated from the units of all strata.
-        cells = strata * 2 + marked
-        means = np.bincount(cells, values) / np.maximum(np.bincount(cells), 1)
-        degrees = max(1, len(values) - len(np.unique(cells)))
-        variance = float(((values - means[cells]) ** 2).sum()) / degrees
-    return float((share[chosen] ** 2 / size).sum()) * variance, degrees
 
 
 def relabelled_sums(
