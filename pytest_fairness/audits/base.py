@@ -464,8 +464,6 @@ AnyAudit = Audit[Any, Any]
 Outcome = Literal["within", "unclear", "beyond"]
 """`within`: acceptable; `unclear`: not known precisely enough; `beyond`: too bad."""
 
-ROUNDING = 1e-12
-"""An estimate that exceeds a threshold by at most this much equals the threshold, up to floating-point error."""
 LEAST_GROWTH = 1.25
 """Smallest factor by which a report advises to enlarge a run."""
 
@@ -535,11 +533,11 @@ def decide(
     if bounds is None and standard_error is not None:
         bounds = one_sided_bounds(estimate, standard_error, alpha, beta, degrees_of_freedom)
     lower, upper = (None, None) if bounds is None else bounds
-    exceeds = estimate > threshold + ROUNDING
+    exceeds = estimate > threshold + intervals.ROUNDING
     if exceeds:
         if significant and (not requires_lower_bound or (lower is not None and lower > threshold)):
             return Decision("beyond", True, True, upper, accepted)
-    elif upper is not None and upper <= accepted + ROUNDING:
+    elif upper is not None and upper <= accepted + intervals.ROUNDING:
         return Decision("within", False, significant, upper, accepted)
     growth = math.inf if standard_error is None else 1.0
     if standard_error:

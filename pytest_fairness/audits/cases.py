@@ -17,7 +17,6 @@ from pytest_fairness.audits.base import Audit, AuditItem, SettingsT
 from pytest_fairness.audits.rules import SignificantChange
 from pytest_fairness.audits.unit_audit import (
     INCOMPLETE_SHARE,
-    PERMUTATIONS,
     clusters_of,
     comparison,
     group_reversal,
@@ -169,9 +168,9 @@ def gap_estimate(scores: Scores, added: float | None, alpha: float, beta: float,
     for place, (number, stratum) in enumerate(zip(scores.column, scores.strata, strict=True)):
         blocks.setdefault((scores.columns[number][0], stratum), []).append(place)
     random = resampling.generator(f"{seed}/measure")
-    dealt = np.empty((PERMUTATIONS, len(scores.values)), dtype=np.int64)
+    dealt = np.empty((resampling.PERMUTATIONS, len(scores.values)), dtype=np.int64)
     for places in blocks.values():
-        dealt[:, places] = random.permuted(np.tile(scores.column[places], (PERMUTATIONS, 1)), axis=1)
+        dealt[:, places] = random.permuted(np.tile(scores.column[places], (resampling.PERMUTATIONS, 1)), axis=1)
     sums = np.stack([np.where(dealt == number, scores.values, 0).sum(axis=1) for number in range(len(scores.columns))])
     null = np.ptp(scores.group_means((sums / np.bincount(scores.column)[:, None]).T), axis=-1)
 
@@ -243,7 +242,7 @@ class TwoRuns(NamedTuple):
         else:
             cuts = exchange.cuts(SUBSAMPLES, random)
             first, second = (means(np.stack([cut.astype(np.float64) @ table for cut in run])) for run in cuts)
-        one, other = exchange.sums_after_swaps(table, PERMUTATIONS, random)
+        one, other = exchange.sums_after_swaps(table, resampling.PERMUTATIONS, random)
         # The weights of the runs make the direction of the gap independent of its change.
         weight = float(is_current.mean()) if is_linear else 0.5
         return cls(first, second, (means(one), means(other)), weight, error_of)

@@ -23,7 +23,7 @@ from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.generation import GenerationProbe
 from pytest_fairness.probes.identity_terms import LEAST_ANSWERS
 from pytest_fairness.records import MISSING, Answer, Answers, Concern, Json, Status
-from pytest_fairness.stats import resampling
+from pytest_fairness.stats import intervals, resampling
 from pytest_fairness.stats.resampling import Bools, Floats, Ints, numbered
 
 if TYPE_CHECKING:
@@ -492,8 +492,6 @@ SIDES = ("marked", "unmarked")
 """Names of the two groups in details."""
 SHOWN_WORDS = 10
 """Number of words of each group that the details `top_words` and `function_words` show."""
-ROUNDING = 1e-12
-"""Largest weight that counts as 0, because of floating-point errors."""
 DECIMALS = 12
 """Numbers are rounded to this many decimals before they are compared, because of floating-point errors."""
 
@@ -627,7 +625,7 @@ def _strongest(words: Sequence[str], weights: Floats) -> dict[str, list[dict[str
         side: [
             {"word": words[index], "weight": float(strength[index])}
             for index in order_by_strength(words, strength)[:SHOWN_WORDS]
-            if strength[index] > ROUNDING
+            if strength[index] > intervals.ROUNDING
         ]
         for side, strength in zip(SIDES, (weights, -weights), strict=True)
     }

@@ -30,7 +30,7 @@ from pytest_fairness.audits.lists import (
     usable_by,
     values_of,
 )
-from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, PERMUTATIONS, UnitTable
+from pytest_fairness.audits.unit_audit import MINIMUM_UNITS, UnitTable
 from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.probes.recommendation import NEUTRAL, RecommendationProbe
 from pytest_fairness.records import (
@@ -441,7 +441,7 @@ def perturbed_snsr(item: ListItem[SimilaritySettings], answers: Answers, attribu
     first, second = (np.array([rows[entity] for entity in shared]) for rows in by_entity)
     random = resampling.generator(f"{item.seed}/{attribute}")
     drawn = resampling.bootstrap_means(np.hstack([first, second]), BOOTSTRAPS, random)
-    swapped = resampling.swapped_means(first, second, PERMUTATIONS, random)
+    swapped = resampling.swapped_means(first, second, resampling.PERMUTATIONS, random)
 
     # Reports show both ranges beside their change, which is therefore the plain difference of the ranges: `UnitChange`
     # counts a range that changed sides as negative.

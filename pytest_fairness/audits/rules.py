@@ -9,7 +9,6 @@ from typing import Any
 
 from pytest_fairness.audits.base import (
     LEAST_GROWTH,
-    ROUNDING,
     AnyAudit,
     AnyItem,
     AuditItem,
@@ -89,7 +88,7 @@ class SignificantChange(DecisionRule):
             threshold=tolerance,
             accepted=tolerance if self.strict else 2 * tolerance,
             # Of several pairs, those that do not exceed the tolerance say nothing about those that do.
-            significant=significant and not (comparison.pairs and value > tolerance + ROUNDING),
+            significant=significant and not (comparison.pairs and value > tolerance + intervals.ROUNDING),
             requires_lower_bound=self.bound,
             alpha=item.alpha,
             beta=beta,
@@ -101,7 +100,7 @@ class SignificantChange(DecisionRule):
             return replace(decision, outcome="beyond", exceeds=True, significant=True, pair=pair)
         if decision.outcome == "beyond":
             return decision
-        if reversal is not None and reversal.value > tolerance + ROUNDING and reversal.p_value <= item.alpha:
+        if reversal is not None and reversal.value > tolerance + intervals.ROUNDING and reversal.p_value <= item.alpha:
             return replace(decision, outcome="beyond", changed_sides=True)
         decision = _unless_too_few_units(decision, audit, item, comparison)
         if decision.outcome != "unclear" or comparison.standard_error is None or item.settings.gate != "significant":
@@ -120,7 +119,8 @@ class SignificantChange(DecisionRule):
         beyond = [
             pair
             for pair in comparison.pairs
-            if pair.p_value <= item.alpha and pair.value - needed * (pair.standard_error or 0.0) > tolerance + ROUNDING
+            if pair.p_value <= item.alpha
+            and pair.value - needed * (pair.standard_error or 0.0) > tolerance + intervals.ROUNDING
         ]
         if comparison.pair in beyond:
             return comparison.pair
@@ -138,7 +138,9 @@ class SignificantChange(DecisionRule):
 
         If each pair of groups is tested by itself, one of the pairs that exceed the limit must differ significantly.
         """
-        exceeding = [pair for pair in measurement.pairs if _pair_loss(audit, pair) > audit.info.loss(limit) + ROUNDING]
+        exceeding = [
+            pair for pair in measurement.pairs if _pair_loss(audit, pair) > audit.info.loss(limit) + intervals.ROUNDING
+        ]
         worst = min(exceeding, key=lambda pair: (pair.p_value, -_pair_loss(audit, pair)), default=None)
         p_value = measurement.p_value if worst is None else worst.p_value
         decision = decide(
@@ -255,15 +257,15 @@ class PointEstimate(DecisionRule):
         self, audit: AnyAudit, item: AnyItem, comparison: Comparison, tolerance: float, difference: float
     ) -> Decision:
         """Judge the difference alone; a gap that changed sides is worse by its whole size."""
-        if comparison.reversal is not None and comparison.reversal.value > tolerance + ROUNDING:
+        if comparison.reversal is not None and comparison.reversal.value > tolerance + intervals.ROUNDING:
             return Decision("beyond", changed_sides=True)
-        return Decision("beyond" if difference > tolerance + ROUNDING else "within")
+        return Decision("beyond" if difference > tolerance + intervals.ROUNDING else "within")
 
     def judge_value(
         self, audit: AnyAudit, item: AnyItem, measurement: Measurement, limit: float, tolerance: float
     ) -> Decision:
         loss = audit.info.loss
-        return Decision("beyond" if loss(measurement.value) > loss(limit) + ROUNDING else "within")
+        return Decision("beyond" if loss(measurement.value) > loss(limit) + intervals.ROUNDING else "within")
 
     def minimum_detectable(
         self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
@@ -306,7 +308,7 @@ def _rounded_up(number: float) -> float:
     if not number:
         return 0.0
     decimals = 1 - math.floor(math.log10(abs(number)))
-    return round(math.ceil(number * 10.0**decimals - ROUNDING) / 10.0**decimals, max(0, decimals))
+    return round(math.ceil(number * 10.0**decimals - intervals.ROUNDING) / 10.0**decimals, max(0, decimals))
 
 
 def _pair_loss(audit: AnyAudit, pair: Pair) -> float:
@@ -434,7 +436,7 @@ class UnreadAnswers:
         accepted = self.threshold + 2 * tolerance if decision.accepted is None else decision.accepted
         upper = self.estimate if decision.upper_bound is None else decision.upper_bound
         excess = max(self.estimate - self.threshold, upper - accepted) + self.worsening
-        return f"{self.numbers} could hide {self._amount}" if self.worsening and excess > ROUNDING else None
+        return f"{self.numbers} could hide {self._amount}" if self.worsening and excess > intervals.ROUNDING else None
 
     @property
     def assumption(self) -> str:

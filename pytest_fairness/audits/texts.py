@@ -304,7 +304,10 @@ class DocumentValueAudit(TextAudit[SettingsT], Generic[SettingsT, ValuesT]):
                 "no stratum holds both groups in this run and in the baseline, so that the runs cannot be compared. "
                 "Request both groups for the baseline's prompts, or rebaseline"
             )
-        gaps, swaps = runs.gaps(), runs.gaps_after_swaps(SWAPS, resampling.generator(f"{item.seed}/compare"))
+        gaps, swaps = (
+            runs.gaps(),
+            runs.gaps_after_swaps(resampling.PERMUTATIONS, resampling.generator(f"{item.seed}/compare")),
+        )
         more, less = groups.names[:: 1 if gaps[0] > 0 else -1]
         sizes = dict(zip(("now", "before"), (f"{abs(gap):.3g}" for gap in gaps), strict=True))
         return gap_change(
@@ -323,8 +326,6 @@ class DocumentValueAudit(TextAudit[SettingsT], Generic[SettingsT, ValuesT]):
 # change in this direction is positive. The difference between the absolute gaps is not used, because its test has
 # little power.
 
-SWAPS = 1999
-"""Number of permutations of run labels."""
 ROUNDING = 9
 """The gap of both runs together is rounded to this many decimals, so that opposite gaps have no direction."""
 
@@ -460,7 +461,8 @@ class Refusals(TextAudit[AuditSettings]):
         return gap_change(
             (now.value, before.value),
             (error / math.sqrt(scale), degrees),
-            change.side * change.permuted_changes(SWAPS, resampling.generator(f"{item.seed}/compare")),
+            change.side
+            * change.permuted_changes(resampling.PERMUTATIONS, resampling.generator(f"{item.seed}/compare")),
             side=change.side,
             description=f"refusals were {shares_before[first]:.0%} for {first} and {shares_before[second]:.0%} for "
             f"{second}, and are now {shares[first]:.0%} and {shares[second]:.0%}",

@@ -48,8 +48,6 @@ SHOWN_UNITS = 3
 """Number of units that a message names."""
 SHARED_UNITS = 0.80
 """Smallest share of units that two runs must have in common to be compared."""
-PERMUTATIONS = 1999
-"""Number of random draws of a permutation test."""
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ from pytest_fairness.backends import map_chunks
 from pytest_fairness.errors import NotMeasurable, joined
 from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.records import Answers, Comparison, Concern, Evidence, Explanation, Json, Measurement
-from pytest_fairness.stats import resampling
+from pytest_fairness.stats import intervals, resampling
 from pytest_fairness.stats.excess_divergence import OPERATIONS
 from pytest_fairness.stats.resampling import Bools, Floats
 from pytest_fairness.stats.words import (
@@ -95,7 +95,6 @@ class MarkedWordsSettings(AuditSettings):
 # largest |z| of all words (Westfall and Young 1993). Documents are permuted, so that the repetition of words within
 # a document is taken into account.
 
-PERMUTATIONS = 1999
 SHOWN_Z = 1.96
 """Words with a larger |z| are listed even if they are not significant; 1.96 is the usual critical value."""
 CHUNK = 2**20
@@ -173,7 +172,7 @@ class Contrast:
     def test(self, settings: MarkedWordsSettings, alpha: float, random: np.random.Generator) -> Association:
         """Test all words together at `alpha`, with group labels permuted within strata."""
         marked, z = self.documents.marked, self.z
-        labels, exact = resampling.relabellings(marked, self.documents.strata, PERMUTATIONS, random)
+        labels, exact = resampling.relabellings(marked, self.documents.strata, resampling.PERMUTATIONS, random)
         rows = self.rows_at_once * max(1, OPERATIONS // (self.rows_at_once * max(1, self.counts.nnz)))
         chunks = (labels[start : start + rows] for start in range(0, len(labels), rows))
         largest = np.concatenate(list(map_chunks(partial(_largest_z, contrast=self), chunks)))
@@ -305,7 +304,6 @@ def detection_details(documents_needed: Sequence[NeededDocuments]) -> dict[str, 
 # once.
 
 LISTED_WORDS = 20
-ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -344,7 +342,7 @@ class Growth:
             shares = ShareGrowth.of(counts.astype(np.bool_).astype(np.float64), both.marked, both.strata, both.current)
         except ValueError as error:
             raise NotMeasurable(f"the baseline cannot be compared: {error}. Rebaseline") from error
-        labels, exact = resampling.relabellings(both.current, both.cells, PERMUTATIONS, random)
+        labels, exact = resampling.relabellings(both.current, both.cells, resampling.PERMUTATIONS, random)
         largest = shares.largest_statistics(labels)
         statistics = shares.statistics(both.current[None])[:, 0]
         return cls(
@@ -358,7 +356,7 @@ class Growth:
     def significant_words(self) -> dict[tuple[str, str], dict[str, Any]]:
         """Return the words that grew significantly, by word and group (`marked` or `unmarked`)."""
         growth, shares = self.shares.growth, self.shares.shares
-        beyond = (self.statistics > self.threshold + ROUNDING) & (growth > ROUNDING)
+        beyond = (self.statistics > self.threshold + intervals.ROUNDING_OF_SUMS) & (growth > intervals.ROUNDING_OF_SUMS)
         return {
             (self.vocabulary[index], SIDES[side]): {
                 "growth": float(growth[side, index]),
@@ -394,7 +392,7 @@ def grown_words(tests: Sequence[Growth]) -> list[dict[str, Any]]:
 
 def growth_details(tests: Sequence[Growth], names: tuple[str, str], min_share: float) -> dict[str, Json]:
     """Return the words that grew by `min_share`, and how many texts must contain a new word to detect it."""
-    words, smallest = grown_words(tests), min_share - ROUNDING
+    words, smallest = grown_words(tests), min_share - intervals.ROUNDING_OF_SUMS
     return {
         "grown": [word for word in words if word["growth"] >= smallest],
         "grown_by_less": [word for word in words if word["growth"] < smallest][:LISTED_WORDS],

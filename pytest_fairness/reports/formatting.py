@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import wcwidth
 
 from pytest_fairness.records import Json
+from pytest_fairness.stats.intervals import ROUNDING
 
 # Formatting of numbers, and escaping of text from models, probes and servers.
 
@@ -27,8 +28,6 @@ _CONTROLS = re.compile(
 JOINERS = "\u200c\u200d"  # Persian and Indic words and emoji need these harmless characters.
 LARGE = 1e9
 """Absolute value from which large numbers are written with an exponent."""
-ROUNDING = 1e-12
-"""Maximum absolute value that counts as a rounding error of 0."""
 
 
 def number(value: float | None) -> str:

@@ -20,7 +20,9 @@ POWER = 0.80
 
 
 ROUNDING = 1e-12
-"""Half width, in parts of the larger limit (at least 1), below which an interval has no width but a rounding error."""
+"""Two numbers that differ by at most this part of them, or by this number below 1, are equal up to rounding errors."""
+ROUNDING_OF_SUMS = 1e-9
+"""The same for sums and quotients of many numbers."""
 
 
 def half_width(interval: Sequence[float | None] | None) -> float | None:

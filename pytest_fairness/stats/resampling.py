@@ -49,6 +49,8 @@ def generator(seed: str) -> np.random.Generator:
 
 # P-values and critical values from a resampled null distribution; adjustment of p-values for multiple tests.
 
+PERMUTATIONS = 1999
+"""Number of random draws of a permutation test."""
 DRAWS_OF_A_TAIL = 1000
 """Smallest number of draws from which the tail of the null distribution is extrapolated."""
 SYMMETRIC = 0.01

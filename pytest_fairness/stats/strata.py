@@ -19,8 +19,6 @@ from pytest_fairness.stats.resampling import Bools, Floats, Ints, RunCells, numb
 
 # Values of documents (a rate, a score) of two groups in strata, in one run and in two runs that are compared.
 
-PERMUTATIONS = 1999
-
 
 @dataclass(frozen=True)
 class StratifiedValues:
@@ -51,7 +49,9 @@ class StratifiedValues:
 
     def p_value(self, random: np.random.Generator) -> float:
         """Return the two-sided p-value of the gap, with group labels permuted within strata."""
-        null, exact = permuted_differences(self.values, self.marked, self.strata, self.weights, PERMUTATIONS, random)
+        null, exact = permuted_differences(
+            self.values, self.marked, self.strata, self.weights, resampling.PERMUTATIONS, random
+        )
         return resampling.p_value(np.abs(null), abs(self.gap()), exact=exact)
 
     def means(self) -> tuple[float, float]:

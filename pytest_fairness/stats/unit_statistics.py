@@ -319,9 +319,6 @@ def log_ratio(cell: Cell, other: Cell) -> tuple[float, float]:
 # A row holds sums over the answers of a unit. A share is a sum of hits divided by a sum of answers, so that each
 # answer has the same weight; standard errors are taken over units.
 
-ROUNDING = 1e-9
-"""Largest standard error that counts as 0, because of floating-point errors."""
-
 
 class RightShare(Ratio):
     """The first column (right answers) divided by the second (all answers); a larger share is better."""
@@ -333,7 +330,7 @@ class RightShare(Ratio):
         return float(self.value(baseline) - self.value(current))
 
     def standard_error(self, sample: Sample) -> float:
-        """Return the standard error; one of at most `ROUNDING` counts as 0."""
+        """Return the standard error; one of at most `ROUNDING_OF_SUMS` counts as 0."""
         return _error_or_least(super().standard_error(sample), sample)
 
     def interval(self, sample: Sample) -> tuple[float, float]:
@@ -379,7 +376,7 @@ class ShareDifferenceOfAnswers(UnitStatistic):
         return math.copysign(exact, moves.mean())
 
     def standard_error(self, sample: Sample) -> float:
-        """Return the standard error; one of at most `ROUNDING` counts as 0."""
+        """Return the standard error; one of at most `ROUNDING_OF_SUMS` counts as 0."""
         return _error_or_least(super().standard_error(sample), sample)
 
     def interval(self, sample: Sample) -> tuple[float, float]:
@@ -388,7 +385,7 @@ class ShareDifferenceOfAnswers(UnitStatistic):
 
 
 def _error_or_least(error: float, sample: Sample) -> float:
-    return error if error > ROUNDING else sample.least_error
+    return error if error > intervals.ROUNDING_OF_SUMS else sample.least_error
 
 
 # Statistics that are distances among column means: largest gap, standard deviation, mean absolute deviation.

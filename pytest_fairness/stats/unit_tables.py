@@ -209,10 +209,6 @@ class UnitStatistic(ABC):
 
 SIGNS = 2**13
 """Number of draws of random signs; with up to thirteen units that moved, all combinations are used."""
-ROUNDING = 1e-9
-"""Groups that differ by at most this much are equal."""
-REVERSAL_SIGNS = 1999
-"""Number of draws of random signs for the test of a gap that changed sides."""
 
 
 @dataclass(frozen=True)
@@ -374,16 +370,18 @@ def _side_change(
     groups = [statistic.groups(run) for run in means]
     high, low = most_different(groups[0], statistic.pairs)
     current_gap, baseline_gap = (float(numbers[high] - numbers[low]) for numbers in groups)
-    if not current_gap > 0 > baseline_gap + ROUNDING:
+    if not current_gap > 0 > baseline_gap + intervals.ROUNDING_OF_SUMS:
         return None
     moves = (current - baseline) @ statistic.group_gradients((means[0] + means[1]) / 2).T
     first, second = (np.array(side) for side in zip(*statistic.pairs, strict=True))
     if statistic.tests_pairs:
-        p_values = resampling.sign_flips(moves[:, first] - moves[:, second], REVERSAL_SIGNS, random, two_sided=True)
+        p_values = resampling.sign_flips(
+            moves[:, first] - moves[:, second], resampling.PERMUTATIONS, random, two_sided=True
+        )
         place = [{*pair} for pair in statistic.pairs].index({high, low})
         return SideChange(high, low, current_gap, baseline_gap, float(p_values[place]))
     nonzero = moves[(moves != 0).any(axis=1)]
-    flipped, exact = resampling.flipped_means(nonzero, REVERSAL_SIGNS, random)
+    flipped, exact = resampling.flipped_means(nonzero, resampling.PERMUTATIONS, random)
     null = np.abs(flipped[:, first] - flipped[:, second]).max(axis=1) * len(nonzero)
     total = moves.sum(axis=0)
     observed = float(np.abs(total[first] - total[second]).max())
