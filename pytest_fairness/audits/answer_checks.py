@@ -292,16 +292,6 @@ class Copies:
         return cls(kept, sizes.total() / squares if squares else 1.0)
 
 
-def copies_concern(answers: int, observations: int) -> Concern:
-    message = f"answers to a prompt repeat each other, so that {answers:,} answers count as {observations:,}"
-    return Concern("repeated_answers", message, withholds="nothing")
-
-
-def copied_rows_concern(rows: int, times: int) -> Concern:
-    message = f"all {rows:,} rows occur {times} times in the same order; each counts once"
-    return Concern("copied_rows", message, withholds="nothing")
-
-
 def times_copied(cells: Iterable[Sequence[Hashable]]) -> int:
     """Return how often the rows of an answer file occur, if they occur several times in the same order; else 1.
 
@@ -323,14 +313,9 @@ def times_copied(cells: Iterable[Sequence[Hashable]]) -> int:
 
 def _all_alike(texts: Sequence[str], temperature: float | None) -> bool:
     if temperature == 0:
-        words = [Counter(text.split()) for text in texts]
-        return all(_dice_coefficient(words[0], each) >= SAME_WORDS_SHARE for each in words)
+        first, *others = (Counter(text.split()) for text in texts)
+        return all(2 * (first & each).total() >= SAME_WORDS_SHARE * (first.total() + each.total()) for each in others)
     return len(set(texts)) == 1 and not (temperature and len(texts[0].split()) <= SHORT_ANSWER)
-
-
-def _dice_coefficient(first: Counter[str], second: Counter[str]) -> float:
-    total = first.total() + second.total()
-    return 2 * (first & second).total() / total if total else 1.0
 
 
 # Checks of the answers' languages: refusals in other languages than the probe's are not recognised.

@@ -317,7 +317,8 @@ class Groups:
         recorded = self.probe.responses is not None
         if recorded and (times := answer_checks.times_copied(self._texts(rows := self._cells(unread=True)))) > 1:
             once = self._only([cell[: len(cell) // times] for cell in rows]).without_repeats(with_copies=with_copies)
-            note = answer_checks.copied_rows_concern(len(self.answers) // times, times)
+            message = f"all {len(self.answers) // times:,} rows occur {times} times in the same order; each counts once"
+            note = Concern("copied_rows", message, withholds="nothing")
             return replace(once, repetition=[note, *once.repetition])
         cells = self._cells()
         texts, asked = self._texts(cells), sum(map(len, cells))
@@ -334,10 +335,12 @@ class Groups:
         kept = [[cell[place] for place in places] for cell, places in zip(cells, copies.kept, strict=True)]
         if (observations := sum(map(len, kept))) == asked:
             return self
-        if with_copies:
-            note = answer_checks.copies_concern(asked, round(asked * copies.observations_per_answer))
-            return replace(self, repetition=[note], observations_per_answer=copies.observations_per_answer)
-        return replace(self._only([*kept, unread]), repetition=[answer_checks.copies_concern(asked, observations)])
+        scale = copies.observations_per_answer if with_copies else 1.0
+        number = round(asked * scale) if with_copies else observations
+        message = f"answers to a prompt repeat each other, so that {asked:,} answers count as {number:,}"
+        note = Concern("repeated_answers", message, withholds="nothing")
+        once = self if with_copies else self._only([*kept, unread])
+        return replace(once, repetition=[note], observations_per_answer=scale)
 
     def _cells(self, *, unread: bool = False) -> list[list[int]]:
         """Return the indices of the answers of each prompt and group; those without text only if `unread` is set."""
