@@ -102,8 +102,9 @@ def rows_of(written: WrittenRecords) -> list[dict[str, str]]:
     if isinstance(written, OpenmlRecords):
         rows: Iterable[Mapping[str, Json]] = _fetched(written)
     elif isinstance(written, RecordsFile):
-        uci = written.file.suffix.casefold() in UCI_SUFFIXES
-        rows = _uci(written.file) if uci else _table(written.file)
+        file = written.file
+        uci = file.suffix.casefold() in UCI_SUFFIXES
+        rows = _uci(file) if uci else [row.fields for row in table.read(file, file.name, "records").rows]
     else:
         rows = written
     return [{name: value for name, field in row.items() if (value := _text(field)) not in MISSING} for row in rows]
@@ -173,10 +174,6 @@ def _text(value: Json) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return " ".join((value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).split())
-
-
-def _table(file: Path) -> list[dict[str, Json]]:
-    return [row.fields for row in table.read(file, file.name, "records").rows]
 
 
 def _uci(file: Path) -> list[dict[str, Json]]:

@@ -13,6 +13,7 @@ from hashlib import sha256
 from importlib import import_module
 from importlib.resources import files
 from importlib.util import find_spec
+from itertools import filterfalse
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, field_serializer
@@ -482,8 +483,5 @@ def name_forms(names: Iterable[str]) -> frozenset[str]:
         for word in unicodedata.normalize("NFKC", name).casefold().replace("-", " ").split()
         if sum(character.isalpha() for character in word) > 1
     }
-    return frozenset(words | {_without_accents(word) for word in words})
-
-
-def _without_accents(word: str) -> str:
-    return "".join(letter for letter in unicodedata.normalize("NFD", word) if not unicodedata.combining(letter))
+    decomposed = (unicodedata.normalize("NFD", word) for word in words)
+    return frozenset(words.union("".join(filterfalse(unicodedata.combining, word)) for word in decomposed))

@@ -262,7 +262,9 @@ def validation_diagnostics(
             keys.append(location)
         if error["type"] == diagnostics.DIAGNOSTIC:
             found.append(replace(error["ctx"]["diagnostic"], location=document.find(location)[1]))
-        elif not _is_secondary(error, prefix, document):
+        elif error["type"] == "too_short" and len(document.find(location)[0].value) >= error["ctx"]["min_length"]:
+            continue  # pydantic does not count invalid items
+        else:
             diagnostic, alternative = _diagnostic(error, prefix, document, model)
             if alternative:
                 groups.setdefault((diagnostic.location, diagnostic.at_key), []).append(diagnostic)
@@ -270,19 +272,10 @@ def validation_diagnostics(
                 found.append(diagnostic)
     for (location, _), group in groups.items():
         # If another alternative has an error deeper inside the value, the author meant the other alternative.
-        if not any(_is_deeper(other, location) for other in [*(other for other, _ in groups), *keys]):
+        others = (other for other in [*(other for other, _ in groups), *keys] if len(other) > len(location))
+        if not any(other[: len(location)] == location for other in others):
             found.append(replace(group[0], message=_either([diagnostic.message for diagnostic in group])))
     return found
-
-
-def _is_secondary(error: ErrorDetails, prefix: Location, document: Document) -> bool:
-    """Return whether a list is reported as too short only because pydantic does not count invalid items."""
-    node, _, _ = document.find((*prefix, *error["loc"]))
-    return error["type"] == "too_short" and len(node.value) >= error["ctx"]["min_length"]
-
-
-def _is_deeper(location: Location, than: Location) -> bool:
-    return len(location) > len(than) and location[: len(than)] == than
 
 
 def _either(messages: list[str]) -> str:
