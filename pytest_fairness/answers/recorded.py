@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import tee
 from typing import Any
 
 from pytest_fairness.answers import reading
-from pytest_fairness.backends import chunks_of, map_chunks
+from pytest_fairness.backends import Backend, chunks_of, map_chunks
 from pytest_fairness.languages import Language
 from pytest_fairness.probes.recorded_rows import Rows, text_field
 from pytest_fairness.records import Answer, OtherColumn, Prompt, RowsWithoutGroup
@@ -35,29 +35,24 @@ class RecordedAnswers:
 
 def read(rows: Rows[Any]) -> RecordedAnswers:
     """Return the answers in the rows; `ProbeError` if rows are invalid, or answers of the probe are lacking."""
-    answers = []
-    shared: dict[int, Prompt] = {}  # answers whose labels are one object share their prompt
-    read_chunk = partial(_read, language=rows.probe.language)
-
-    def prompt_of(labels: Mapping[str, str]) -> Prompt:
-        if id(labels) not in shared:
-            shared[id(labels)] = rows.probe.reading.recorded_prompt(labels, 0)
-        return shared[id(labels)]
-
+    recorded_prompt, language = rows.probe.reading.recorded_prompt, rows.probe.language
     given = (
-        (prompt_of(labels), trial, None if content is None else text_field(content))
+        (recorded_prompt(labels, trial), None if content is None else text_field(content))
         for labels, trial, content in rows.recorded()
     )
-    chunks, sent = tee(chunks_of(given, AT_ONCE))
-    for chunk, found in zip(chunks, map_chunks(read_chunk, sent), strict=True):
-        for (prompt, trial, written), answer in zip(chunk, found, strict=True):
-            # Another process returns copies. Equal texts are kept once, to save memory.
-            text = written if answer.text == written else answer.text
-            content = text if answer.content == text else answer.content
-            answers.append(replace(answer, labels=prompt.labels, trial=trial, text=text, content=content))
+    if Backend.current is None:
+        answers = _read(given, language)
+    else:
+        answers = []
+        chunks, sent = tee(chunks_of(given, AT_ONCE))
+        for chunk, found in zip(chunks, map_chunks(partial(_read, language=language), sent), strict=True):
+            for (prompt, written), answer in zip(chunk, found, strict=True):
+                # Another process returns copies. Equal labels and texts are kept once, to save memory.
+                text = written if answer.text == written else answer.text
+                content = text if answer.content == text else answer.content
+                answers.append(replace(answer, labels=prompt.labels, text=text, content=content))
     return RecordedAnswers(answers, rows.without_group, rows.other_columns)
 
 
-def _read(rows: Sequence[tuple[Prompt, int, str | None]], language: Language) -> list[Answer]:
-    """Return the answer in each row, without labels, which are long and need no copy in another process."""
-    return [replace(reading.recorded(prompt, text, language), labels={}) for prompt, _, text in rows]
+def _read(rows: Iterable[tuple[Prompt, str | None]], language: Language) -> list[Answer]:
+    return [reading.recorded(prompt, text, language) for prompt, text in rows]

@@ -109,6 +109,7 @@ class Rows(ABC, Generic[ProbeT]):
             if rule.values is not None
         }
         self._seen: dict[str, dict[str, str]] = {rule.name: {} for rule in self.table.values() if rule.every}
+        self._filled = [rule.name for rule in self.table.values() if rule.filled]
         self.errors: list[str] = []
         self._counted: Counter[Hashable] = Counter()
         self._places: dict[Hashable, tuple[str, int]] = {}
@@ -208,8 +209,9 @@ class Rows(ABC, Generic[ProbeT]):
 
     def lacks_value(self, row: Row) -> bool:
         """Return whether a row lacks a column that it must have, which is an error."""
-        lacking = [column for column in self.columns.values() if self.complete and column not in row.fields]
-        lacking += [self.columns[name] for name, rule in self.table.items() if rule.filled and not self.cell(row, name)]
+        needed = self.columns.values() if self.complete else ()
+        lacking = [column for column in needed if column not in row.fields]
+        lacking += [self.columns[name] for name in self._filled if not self.cell(row, name)]
         if lacking:
             self.error(row, f"this row has no {', '.join(map(repr, lacking))}; each row needs a value")
         return bool(lacking)
@@ -227,10 +229,12 @@ class Rows(ABC, Generic[ProbeT]):
         Without a column of trial numbers, the rows with the same labels are numbered in the order of the file.
         """
         cell = tuple(labels.items())
-        number = self.number(row, "trial", self._counted[cell])
-        self._counted[cell] += 1
-        if number is None or "trial" not in self.columns:
-            return number
+        if "trial" not in self.columns:
+            self._counted[cell] += 1
+            return self._counted[cell] - 1
+        number = self.number(row, "trial")
+        if number is None:
+            return None
         file, line = self._places.setdefault((cell, number), (row.file, row.line))
         if (file, line) == (row.file, row.line):
             return number
@@ -239,10 +243,10 @@ class Rows(ABC, Generic[ProbeT]):
         self.error(row, f"trial {number} of {where} is also in {place}{self.duplicate_remedy}")
         return None
 
-    def number(self, row: Row, name: str, default: int = 0) -> int | None:
-        """Return the whole number in a column; `default` without the column, and `None` with an error if invalid."""
+    def number(self, row: Row, name: str) -> int | None:
+        """Return the whole number in a column; 0 without the column, and `None` with an error if it is invalid."""
         if name not in self.columns:
-            return default
+            return 0
         number = whole_number(row.fields.get(self.columns[name]))
         if number is None:
             self.error(row, f"{self.columns[name]!r} must be a whole number, at least 0")
