@@ -122,8 +122,22 @@ sampling: {max_tokens: 4, temperature: 1}
 audits:
   jsd: {limit: 1, gate: point}
 """)  # fmt: skip
+    scored.write("conftest.py", """
+import os
+from pytest_fairness.targets.transformers_models import LoadedModel
+
+load = LoadedModel._load
+
+def noted(self, weights):
+    with open("loads.txt", "a") as file:
+        file.write(f"{os.getpid()}\\n")
+    return load(self, weights)
+
+LoadedModel._load = noted
+""")  # fmt: skip
     target = f"transformers:{tiny}"
     scored.run("--fairness", "--fairness-report", "report.json", "-n", "2", target=target)
+    assert len((scored.path / "loads.txt").read_text().splitlines()) == 1, "one process has loaded the model"
     apart = {item["id"]: item["value"] for item in scored.read("report.json")["items"]}
     assert scored.read("report.json")["requests"]["sent"] == 3 * len(CASES) + 20
     alone = {item["id"]: item["value"] for item in scored.report("--fairness-fresh", target=target)["items"]}
