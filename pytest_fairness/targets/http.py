@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
@@ -33,8 +34,8 @@ from pytest_fairness.targets.web import (
     References,
     Reply,
     ServerErrors,
+    StatusError,
     finish_reason_in,
-    is_blocked,
     is_web_address,
     public_address,
     public_url,
@@ -63,15 +64,16 @@ class JsonTemplate:
     """
 
     def __init__(self, text: str, known: Collection[str]) -> None:
+        used: defaultdict[str, Json] = defaultdict(str)
         try:
             self._document: Json = json.loads(text)
+            _filled(self._document, used)
         except ValueError as error:
             raise ValueError(f"is not JSON ({error})") from error
         except RecursionError:
             raise ValueError("is nested too deeply") from None
-        self.names = frozenset(_placeholders_in(self._document))
-        unknown = sorted(self.names - set(known))
-        if unknown:
+        self.names = frozenset(used)
+        if unknown := sorted(self.names - set(known)):
             valid = ", ".join(f"{{{name}}}" for name in known)
             raise ValueError(f"contains {{{unknown[0]}}}; valid placeholders are {valid} (write a brace as '{{{{')")
 
@@ -79,18 +81,6 @@ class JsonTemplate:
         """Return the filled document; `None` if it is one placeholder with the value `None`."""
         filled, _ = _filled(self._document, values)
         return None if filled is _ABSENT else filled
-
-
-def _placeholders_in(value: Json) -> list[str]:
-    match value:
-        case str():
-            return [match[1] for match in _PLACEHOLDER.finditer(value) if match[1]]
-        case dict():
-            return [name for part in value.values() for name in _placeholders_in(part)]
-        case list():
-            return [name for part in value for name in _placeholders_in(part)]
-        case _:
-            return []
 
 
 def _filled(value: Json, values: Mapping[str, Json]) -> tuple[Json, bool]:
@@ -153,18 +143,27 @@ class HttpTarget:
                 f"{self.name}: the address contains a user or password. Send them with fairness_http_headers, with "
                 "${NAME} for an environment variable."
             )
-        self._url = url
-        self._timeout = settings.timeout
-        self._limit = settings.concurrency
-        self._max_bytes = settings.max_answer_bytes
-        self._body = self._template(settings.http_body)
+        self._url, self._settings = url, settings
         self._headers = Headers(settings.http_headers, "fairness_http_headers", self.name)
-        self._references = References(self.name)
-        self._path = self._json_path(settings.http_answer)
+        try:
+            self._body = JsonTemplate(settings.http_body, PLACEHOLDERS)
+        except ValueError as error:
+            raise TargetError(f"{self.name}: fairness_http_body {error}.") from error
+        if self._body.names.isdisjoint(("prompt", "messages")):
+            raise TargetError(
+                f"{self.name}: fairness_http_body has no {{prompt}}; add it where the service expects the prompt, or "
+                "{messages} where it expects a list of messages."
+            )
         self._answer_path = settings.http_answer
-        around, content, _ = settings.http_answer.rpartition(".content")
-        # The message around the answer, which may hold thoughts.
-        self._message_path = self._json_path(around) if content and around else None
+        around, content, _ = self._answer_path.rpartition(".content")
+        try:
+            self._path = JsonPath(self._answer_path)
+            # The message around the answer, which may hold thoughts.
+            self._message_path = JsonPath(around) if content and around else None
+        except ValueError as error:
+            raise TargetError(
+                f"{self.name}: fairness_http_answer is not a JSONPath: {self._answer_path!r}: {error}."
+            ) from error
         asked = json.dumps([urlsplit(url).query, settings.http_body, settings.http_answer, settings.http_headers])
         version = settings.target_version
         self.identity = versioned(f"{self.name} asked by {hashlib.sha256(asked.encode()).hexdigest()[:12]}", version)
@@ -173,40 +172,55 @@ class HttpTarget:
         self._readable_answers = self._unreadable_answers = 0
 
     def check(self) -> None:
-        self._address_and_headers()
+        self._address_and_headers(References(self.name))
 
     async def open(self) -> None:
         # Imported here, because the import takes time and is not needed if all answers are recorded.
         from pytest_fairness.targets.http_client import Connection
 
-        url, headers = self._address_and_headers()
-        self._url = url
+        references = References(self.name)
+        url, headers = self._address_and_headers(references)
+        secrets = list(references.secrets.values())
+        self._redact_answer = secret_remover(filter(is_distinct, secrets))
+        self._errors = ServerErrors(
+            self.name,
+            self.name,
+            "--fairness-target",
+            secret_remover([*secrets, *filter(is_distinct, secrets_of(url))]),
+        )
         self._connection = Connection(
             url,
-            ServerErrors(self.name, self.name, "--fairness-target", self._redact),
+            self._errors,
             headers={"Content-Type": "application/json", **headers},
-            timeout=self._timeout,
-            max_bytes=self._max_bytes,
-            connections=max(100, self._limit),
+            timeout=self._settings.timeout,
+            max_bytes=self._settings.max_answer_bytes,
+            connections=max(100, self._settings.concurrency),
         )
+
+    def _address_and_headers(self, references: References) -> tuple[str, dict[str, str]]:
+        """Return the address and the headers with the values of environment variables."""
+        parts = urlsplit(self._url)
+        query = references.filled(parts.query, "the address", partial(quote, safe=""))
+        url = urlunsplit((parts.scheme, parts.netloc, parts.path, query, ""))
+        return url, self._headers.filled(references)
 
     async def ask(self, request: Request) -> Response:
         from pytest_fairness.targets.http_client import parsed
 
         if self._connection is None:
             raise RuntimeError("the target is not open: call `open` before `ask`")
-        errors = self._connection.errors
         content = json.dumps(self._filled_body(request))
         answer = await self._connection.send("POST", body=content.encode(), follow=False)
         if not answer.ok:
-            if _is_blocked(answer):
+            error = StatusError(answer)
+            if error.blocked:
                 return BLOCKED
-            raise self._status_error(answer, errors)
+            raise self._status_error(error, answer.moved_to)
         if answer.too_long:
             return Response("", finish_reason=TOO_LONG)
-        found = await parsed(partial(self._read, errors=errors, answer_format=request.answer_format), answer)
-        calls = found.tool_calls and self._without_secrets(found.tool_calls)
-        return replace(found, text=self._without_secrets(found.text), tool_calls=calls)
+        found = await parsed(partial(self._read, answer_format=request.answer_format), answer)
+        calls = found.tool_calls and self._redact_answer(found.tool_calls)
+        return replace(found, text=self._redact_answer(found.text), tool_calls=calls)
 
     async def close(self) -> None:
         if self._connection is not None:
@@ -214,69 +228,50 @@ class HttpTarget:
 
     # Requests
 
-    def _template(self, text: str) -> JsonTemplate:
-        try:
-            template = JsonTemplate(text, PLACEHOLDERS)
-        except ValueError as error:
-            raise TargetError(f"{self.name}: fairness_http_body {error}.") from error
-        if template.names.isdisjoint(("prompt", "messages")):
-            raise TargetError(
-                f"{self.name}: fairness_http_body has no {{prompt}}; add it where the service expects the prompt, or "
-                "{messages} where it expects a list of messages."
-            )
-        return template
-
     def _filled_body(self, request: Request) -> Json:
-        if request.history and "messages" not in self._body.names:
-            raise TargetError(
-                f"{self.name}: the probe has a conversation, but fairness_http_body has no {{messages}}; add it where "
-                "the service expects the list of messages."
-            )
-        if request.tools and "tools" not in self._body.names:
-            raise TargetError(
-                f"{self.name}: the probe has tools, but fairness_http_body has no {{tools}}; add it where the service "
-                "expects the list of tools."
-            )
-        prompt, sampling = request.prompt, request.sampling
-        messages = request.conversation if "system" in self._body.names else request.messages
-        if request.system is not None and "system" not in self._body.names:
+        for needed, name, what, kind in (
+            (request.history, "messages", "a conversation", "messages"),
+            (request.tools, "tools", "tools", "tools"),
+        ):
+            if needed and name not in self._body.names:
+                raise TargetError(
+                    f"{self.name}: the probe has {what}, but fairness_http_body has no {{{name}}}; add it where the "
+                    f"service expects the list of {kind}."
+                )
+        has_system = "system" in self._body.names
+        prompt, sampling, extra = request.prompt, request.sampling, request.sampling.extra_fields
+        if request.system is not None and not has_system:
             prompt = f"{request.system}\n\n{prompt}"
         body = self._body.filled(
             {
+                **dict.fromkeys(PLACEHOLDERS),
+                **{name: value for name, value in sampling.to_json().items() if name in PLACEHOLDERS},
                 "prompt": prompt,
-                "messages": [message.to_json() for message in messages],
+                "messages": [
+                    message.to_json() for message in (request.conversation if has_system else request.messages)
+                ],
                 "tools": request.tool_definitions,
                 "system": request.system,
-                "temperature": sampling.temperature,
-                "top_p": sampling.top_p,
-                "max_tokens": sampling.max_tokens,
-                "seed": sampling.seed,
             }
         )
-        extra = sampling.extra_fields
-        if extra and (not isinstance(body, dict) or body.keys() & extra):
+        if not extra:
+            return body
+        if not isinstance(body, dict) or body.keys() & extra:
             fault = (
                 f"already has {joined(sorted(body.keys() & extra))}; remove it from one of the two"
                 if isinstance(body, dict)
                 else "is no JSON object, so no fields can be added"
             )
             raise TargetError(f"{self.name}: the probe sets `sampling.extra`, but fairness_http_body {fault}.")
-        return {**body, **extra} if extra else body
-
-    def _address_and_headers(self) -> tuple[str, dict[str, str]]:
-        """Return the address and the headers with the values of environment variables."""
-        parts = urlsplit(self._url)
-        query = self._references.filled(parts.query, "the address", partial(quote, safe=""))
-        url = urlunsplit((parts.scheme, parts.netloc, parts.path, query, ""))
-        return url, self._headers.filled(self._references)
+        return {**body, **extra}
 
     # Responses
 
-    def _status_error(self, answer: Reply, errors: ServerErrors) -> RequestFailed | TargetError:
-        status, said = answer.status, errors.quoted(answer.text)
+    def _status_error(self, error: StatusError, moved_to: str) -> RequestFailed | TargetError:
+        status, said = error.status, self._errors.quoted(error.text)
         match status:
             case 403 if self._readable_answers:  # due to this request and not to the key
-                return errors.for_status(status, answer.headers, said)
+                return self._errors.for_status(status, error.headers, error.text)
             case 401 | 403:  # no server's message, because it may quote the key
                 cure = (
                     "Check fairness_http_headers"
@@ -288,20 +283,18 @@ class HttpTarget:
                 return TargetError(f"{self.name} was not found (HTTP 404: {said}). Check the address.")
             case 405:
                 return TargetError(f"{self.name} accepts no POST (HTTP {status}: {said}). Check the address.")
-            case _ if answer.moved_to:
+            case _ if moved_to:
                 return TargetError(
-                    f"{self.name} has moved to {errors.quoted(answer.moved_to)} (HTTP {status}). Set --fairness-target "
+                    f"{self.name} has moved to {self._errors.quoted(moved_to)} (HTTP {status}). Set --fairness-target "
                     "to that address."
                 )
-            case _:
-                return errors.for_status(
-                    status, answer.headers, said, check="fairness_http_body and fairness_http_headers"
-                )
+        check = "fairness_http_body and fairness_http_headers"
+        return self._errors.for_status(status, error.headers, error.text, check=check)
 
-    def _read(self, answer: Reply, errors: ServerErrors, answer_format: AnswerFormat) -> Response:
+    def _read(self, answer: Reply, answer_format: AnswerFormat) -> Response:
         if self._answer_path == "$" and answer.headers.get("content-type", "").startswith("text/plain"):
             if answer_format == "calls":
-                raise self._wrong_type_error(answer.text, answer_format, errors)
+                raise self._wrong_type_error(answer.text, answer_format)
             return Response(answer.text)
         if answer.headers.get("content-type", "").startswith("text/event-stream"):
             raise self._unreadable_error(
@@ -313,7 +306,7 @@ class HttpTarget:
             content = json.loads(answer.body)
         except (ValueError, RecursionError) as error:
             raise self._unreadable_error(
-                f"{self.name}: the response is not JSON: {errors.quoted(answer.text, 120)!r}. Check that the "
+                f"{self.name}: the response is not JSON: {self._errors.quoted(answer.text, 120)!r}. Check that the "
                 "address is the service's JSON endpoint",
                 retry=RetryReason.TRANSIENT,
             ) from error
@@ -329,15 +322,15 @@ class HttpTarget:
         if value in ([], None, "") and reason is not None:
             return Response("", reason)
         if not found:
-            raise self._no_match_error(content, errors)
+            raise self._no_match_error(content)
         try:
             reply = reply_of(value) if answer_format == "calls" else None
             if reply is not None and isinstance(value, dict) and "content" not in value and unknown_keys(value):
-                raise self._wrong_type_error(value, answer_format, errors)
+                raise self._wrong_type_error(value, answer_format)
         except ValueError:
-            raise self._wrong_type_error(value, answer_format, errors) from None
+            raise self._wrong_type_error(value, answer_format) from None
         if reply is None and not _is_answer(value, answer_format):
-            raise self._wrong_type_error(value, answer_format, errors)
+            raise self._wrong_type_error(value, answer_format)
         self._readable_answers += 1
         if reply is not None:
             return Response(reply.text, reason, tool_calls=reply.calls_as_json)
@@ -345,7 +338,7 @@ class HttpTarget:
         around = self._message_path.find(content) if self._message_path is not None else []
         return Response(with_thoughts(text, thoughts_of(around[0]) if around else ""), reason)
 
-    def _no_match_error(self, content: Json, errors: ServerErrors) -> RequestFailed | TargetError:
+    def _no_match_error(self, content: Json) -> RequestFailed | TargetError:
         if isinstance(content, dict):
             found = f"has the keys {', '.join(content)}" if content else "is an empty object"
         else:
@@ -354,17 +347,17 @@ class HttpTarget:
             )
         message = (
             f"{self.name}: the response has nothing at {self._answer_path} (ini fairness_http_answer); it "
-            f"{errors.quoted(found)}. Set fairness_http_answer to the path of the answer"
+            f"{self._errors.quoted(found)}. Set fairness_http_answer to the path of the answer"
         )
         return self._unreadable_error(message)
 
-    def _wrong_type_error(
-        self, value: Json, answer_format: AnswerFormat, errors: ServerErrors
-    ) -> RequestFailed | TargetError:
+    def _wrong_type_error(self, value: Json, answer_format: AnswerFormat) -> RequestFailed | TargetError:
         calls = "an object with `content` and `tool_calls`"
         wanted = {"text": "text", "number": "a number or text", "calls": calls}.get(answer_format, "text or a list")
         kind = "null" if value is None else _KINDS[type(value)]
-        advice = "" if value is None else f". The value is {errors.quoted(json.dumps(value, ensure_ascii=False), 120)}"
+        advice = (
+            "" if value is None else f". The value is {self._errors.quoted(json.dumps(value, ensure_ascii=False), 120)}"
+        )
         if (
             answer_format != "calls"
             and isinstance(value, dict)
@@ -372,7 +365,7 @@ class HttpTarget:
         ):
             # Without the text, the message is the same for all answers, so that reports count it once.
             step = f".{texts[0]}" if texts[0].isidentifier() else f"[{json.dumps(texts[0])}]"
-            advice = f". Try {errors.quoted(self._answer_path + step)}"
+            advice = f". Try {self._errors.quoted(self._answer_path + step)}"
         return self._unreadable_error(
             f"{self.name}: {self._answer_path} (ini fairness_http_answer) matches {kind}, but must match "
             f"{wanted}{advice}"
@@ -390,28 +383,6 @@ class HttpTarget:
         if not self._readable_answers and self._unreadable_answers >= MAX_UNREADABLE:
             return TargetError(f"{message}. The {MAX_UNREADABLE - 1} previous answers were also unreadable.")
         return RequestFailed(f"{message}.", retry=retry, check=check)
-
-    def _json_path(self, path: str) -> JsonPath:
-        try:
-            return JsonPath(path)
-        except ValueError as error:
-            raise TargetError(f"{self.name}: fairness_http_answer is not a JSONPath: {path!r}: {error}.") from error
-
-    # Secrets
-
-    def _redact(self, text: str) -> str:
-        """Return the text without the address's secrets and without the values that replaced references `${NAME}`."""
-        return secret_remover([*self._references.secrets.values(), *filter(is_distinct, secrets_of(self._url))])(text)
-
-    def _without_secrets(self, text: str) -> str:
-        return secret_remover(filter(is_distinct, self._references.secrets.values()))(text)
-
-
-def _is_blocked(answer: Reply) -> bool:
-    try:
-        return is_blocked(json.loads(answer.body), answer.status)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _is_answer(value: Json, answer_format: AnswerFormat) -> bool:
