@@ -72,6 +72,14 @@ class Database(Closing):
     def now(self) -> float:
         """Return the current time in seconds since the epoch, by the clock that all processes of the store share."""
 
+    def _require_known(self, version: int, kind: str) -> None:
+        """Raise `StoreError` for tables of a newer version."""
+        if version > SCHEMA_VERSION:
+            raise StoreError(
+                f"{self.name} was written by a newer pytest-fairness (store version {version}, this one reads "
+                f"{SCHEMA_VERSION}). Update pytest-fairness, or name another {kind} with the ini fairness_store."
+            )
+
     @contextmanager
     def decoding_errors(self) -> Iterator[None]:
         """Convert errors in the `with` block, which decodes rows, to `StoreError`.
@@ -224,11 +232,7 @@ class SqliteDatabase(Database):
             raise StoreError(
                 f"{self._path} is the database of another program. Name another file with the ini fairness_store."
             )
-        if found > SCHEMA_VERSION:
-            raise StoreError(
-                f"{self._path} was written by a newer pytest-fairness (store version {found}, this one reads "
-                f"{SCHEMA_VERSION}). Update pytest-fairness, or name another file with the ini fairness_store."
-            )
+        self._require_known(found, "file")
         if found == SCHEMA_VERSION:
             return
         if holds and found <= 0:

@@ -188,12 +188,7 @@ class PostgresDatabase(Database):
                 connection.execute("CREATE TABLE store (version INTEGER NOT NULL, changes BIGINT NOT NULL)")
                 connection.execute("INSERT INTO store VALUES (0, 0)")
             found = _rows(connection.execute("SELECT version FROM store"))[0][0]
-            if found > database.SCHEMA_VERSION:
-                raise StoreError(
-                    f"{self.name} was written by a newer pytest-fairness (store version {found}, this one reads "
-                    f"{database.SCHEMA_VERSION}). Update pytest-fairness, or name another store "
-                    "with the ini fairness_store."
-                )
+            self._require_known(found, "store")
             if found < database.SCHEMA_VERSION:
                 connection.execute(_translated(database.upgrade_statements(found)))
                 connection.execute("UPDATE store SET version = %s", (database.SCHEMA_VERSION,))

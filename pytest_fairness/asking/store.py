@@ -162,7 +162,7 @@ class Store(Closing):
                 fresh.run,
                 target_identity,
                 encode_request(request),
-                _encode(_plain_response(response)),
+                _encode_response(response),
                 response.created,
             )
             for key, request, response in answers
@@ -232,21 +232,23 @@ def _database(address: Path | DatabaseUrl) -> Database:
     return PostgresDatabase(address)
 
 
+_ALWAYS, _IF_SET = ("prompt", "system", "trial", "answer_format"), ("continuation", "history", "tools")
+"""Fields of a request in the store; those of the second kind only if they are set."""
+_OF_A_RESPONSE = ("text", "finish_reason", "prompt_tokens", "completion_tokens")
+_REQUEST_TYPES = {"prompt": (str,), "system": (str, type(None)), "trial": (int,)}
+_RESPONSE_TYPES: dict[str, tuple[type, ...]] = {
+    "text": (str,),
+    "finish_reason": (str, type(None)),
+    "prompt_tokens": (int, type(None)),
+    "completion_tokens": (int, type(None)),
+    "created": (int, float),
+}
+
+
 def encode_request(request: Request) -> str:
-    plain: dict[str, Json] = {
-        "prompt": request.prompt,
-        "system": request.system,
-        "sampling": request.sampling.to_json(),
-        "trial": request.trial,
-        "answer_format": request.answer_format,
-    }
-    if request.continuation is not None:
-        plain["continuation"] = request.continuation
-    if request.history:
-        plain["history"] = request.history
-    if request.tools:
-        plain["tools"] = request.tools
-    return _encode(plain)
+    plain: dict[str, Json] = {name: getattr(request, name) for name in _ALWAYS}
+    plain |= {name: value for name in _IF_SET if (value := getattr(request, name)) not in (None, "", ())}
+    return _encode({**plain, "sampling": request.sampling.to_json()})
 
 
 def decode_request(text: str) -> Request:
@@ -254,37 +256,27 @@ def decode_request(text: str) -> Request:
     data: dict[str, Any] = json.loads(text)
     history = tuple(Message(*message) for message in data.get("history", ()))
     request = Request(**{**data, "sampling": Sampling.from_json(data["sampling"]), "history": history})
-    _require_type(request.prompt, str)
-    _require_type(request.system, str, type(None))
-    _require_type(request.trial, int)
+    _require_types(request, _REQUEST_TYPES)
     return request
 
 
-def _plain_response(response: Response) -> dict[str, Json]:
-    reported = {"model": response.model, "fingerprint": response.fingerprint, "tool_calls": response.tool_calls}
-    return {
-        "text": response.text,
-        "finish_reason": response.finish_reason,
-        "prompt_tokens": response.prompt_tokens,
-        "completion_tokens": response.completion_tokens,
-        **{name: value for name, value in reported.items() if value is not None},
-    }
+def _encode_response(response: Response) -> str:
+    reported = {name: getattr(response, name) for name in ("model", "fingerprint", "tool_calls")}
+    plain = {name: getattr(response, name) for name in _OF_A_RESPONSE}
+    return _encode(plain | {name: value for name, value in reported.items() if value is not None})
 
 
 def _response(text: str, created: float) -> Response:
     response = Response(**json.loads(text), created=created)
-    _require_type(response.text, str)
-    _require_type(response.finish_reason, str, type(None))
-    _require_type(response.prompt_tokens, int, type(None))
-    _require_type(response.completion_tokens, int, type(None))
+    _require_types(response, _RESPONSE_TYPES)
     calls_in(response.tool_calls)
-    _require_type(created, int, float)
     return response
 
 
-def _require_type(value: object, *types: type) -> None:
-    if type(value) not in types:
-        raise TypeError(f"a recorded value has the type {type(value).__name__}, expected {types[0].__name__}")
+def _require_types(record: Request | Response, types: Mapping[str, tuple[type, ...]]) -> None:
+    for name, allowed in types.items():
+        if type(value := getattr(record, name)) not in allowed:
+            raise TypeError(f"a recorded {name} has the type {type(value).__name__}, expected {allowed[0].__name__}")
 
 
 # Tables of provider batches: the requests of each batch, and the state of its creation.

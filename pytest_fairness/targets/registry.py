@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol, cast
+from typing import cast
 
 from pytest_fairness import extensions
 from pytest_fairness.errors import FairnessError, TargetError
@@ -61,14 +61,10 @@ NO_LONGER = {
 """Targets that replace the targets of services that earlier builds had, by prefix; {0} is the model."""
 
 
-class Factory(Protocol):
-    """Function that makes a target."""
+Factory = Callable[[str | None, RunSettings], Target]
+"""Function that makes a target without opening it, or raises `TargetError` if the name or a setting is not valid.
 
-    def __call__(self, rest: str | None, settings: RunSettings, /) -> Target:
-        """Return the target without opening it, or raise `TargetError` if the name or a setting is not valid.
-
-        `rest` is the part of the name after the prefix and its colon; `None` without a colon.
-        """
+Its first argument is the part of the name after the prefix and its colon; `None` without a colon."""
 
 
 def open_target(spec: str, settings: RunSettings, address: str | None = None) -> Target:
