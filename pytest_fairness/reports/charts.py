@@ -16,7 +16,6 @@ from pytest_fairness.records import Json, VerdictName, without_nonfinite
 from pytest_fairness.reports import tables
 from pytest_fairness.reports.formatting import as_float, interval_of, number, rows_of, with_arrow
 from pytest_fairness.reports.view import KNOWN, ItemView, group_names
-from pytest_fairness.resources import replace_file
 
 # Classes `Chart` and `Table`, and parts of Vega-Lite specifications that charts share.
 
@@ -590,10 +589,7 @@ class Plot:
                 data = vl_convert.svg_to_pdf(drawn)
             case _:
                 raise FairnessError(f"{path}: the suffix selects the format of a chart and must be .svg, .png or .pdf.")
-        try:
-            replace_file(path, data)
-        except OSError as error:
-            raise FairnessError(f"{path}: cannot be written ({error.strerror or error}). Name another file.") from error
+        tables.write_file(path, data)
 
     def _repr_html_(self) -> str:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from pytest_fairness.audits import registry
-from pytest_fairness.baselines.changes import ORDER, SAME_VALUE, Example, ItemChange
+from pytest_fairness.baselines.changes import ORDER, SAME_VALUE, ItemChange
 from pytest_fairness.baselines.entries import MOST_CONTRIBUTIONS, Entry
 from pytest_fairness.baselines.files import NOT_SET, changed_parts, changed_sampling
 from pytest_fairness.errors import counted
@@ -57,12 +57,9 @@ def changes_text(changes: Sequence[ItemChange], title: str, problems: Sequence[s
         lines += _more(len(changes) - SHOWN_ROWS)
     for change in changes[:SHOWN_DETAILS]:
         lines += ["", cut(printable(f"{_name(change)}: {DIFFERENCE_WORDS.get(change.state, change.state)}"), width)]
-        for text in _details(change):
-            lines += wrap(printable(text), width, indent="  ", hanging="    ")
-        for example in change.examples:
-            lines += wrap(printable(f"answers for {example.labels}"), width, indent="  ", hanging="    ")
-            for text in _answers(example):
-                lines += wrap(printable(text), width, indent="    ", hanging="      ", lines=EXAMPLE_LINES)
+        for indent, text in _told(change):
+            most = EXAMPLE_LINES if indent else None
+            lines += wrap(printable(text), width, indent=f"  {indent}", hanging=f"    {indent}", lines=most)
     return "\n".join(lines) + "\n"
 
 
@@ -92,11 +89,8 @@ def changes_markdown(changes: Sequence[ItemChange], title: str, problems: Sequen
         text.add("")
     for change in changes[:SHOWN_DETAILS]:
         name = f"{escaped_html(_name(change))}: {DIFFERENCE_WORDS.get(change.state, change.state)}"
-        lines = ["<details>", f"<summary>{name}</summary>", "", *(f"- {escaped(line)}" for line in _details(change))]
-        for example in change.examples:
-            lines.append(f"- answers for {escaped(example.labels)}")
-            lines += [f"  - {escaped(line)}" for line in _answers(example)]
-        text.add_rows(lines, 3)
+        told = (f"{indent}- {escaped(line)}" for indent, line in _told(change))
+        text.add_rows(["<details>", f"<summary>{name}</summary>", "", *told], 3)
         text.add("", "</details>", "")
     return str(text)
 
@@ -134,6 +128,16 @@ def _words_that_grew(change: ItemChange) -> str:
     if change.comparison is None or change.info is None or change.info.tolerance_of_value:
         return ""
     return words_that_grew(change.comparison.value)
+
+
+def _told(change: ItemChange) -> Iterator[tuple[str, str]]:
+    """Yield lines about a change and its examples, each after its indentation."""
+    yield from (("", line) for line in _details(change))
+    for example in change.examples:
+        yield "", f"answers for {example.labels}"
+        if example.old is not None:
+            yield "  ", f"before: {_quoted(example.old)}"
+        yield "  ", f"now: {_quoted(example.new)}"
 
 
 def _details(change: ItemChange) -> Iterator[str]:
@@ -239,11 +243,6 @@ def _contribution(change: ItemChange, name: str, was: float | None, now: float |
 
 def _from_to(old: float | None, new: float | None) -> str:
     return f"{NOT_SET if old is None else number(old)} → {NOT_SET if new is None else number(new)}"
-
-
-def _answers(example: Example) -> list[str]:
-    before = [] if example.old is None else [f"before: {_quoted(example.old)}"]
-    return [*before, f"now: {_quoted(example.new)}"]
 
 
 def _quoted(text: str | None) -> str:

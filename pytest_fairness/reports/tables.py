@@ -98,10 +98,7 @@ class DataTable:
                 data = self.to_latex().encode("utf-8", "backslashreplace")
             case _:
                 data = self._parquet()
-        try:
-            replace_file(path, data)
-        except OSError as error:
-            raise FairnessError(f"{path}: cannot be written ({error.strerror or error}). Name another file.") from error
+        write_file(path, data)
 
     def _repr_html_(self) -> str:
         frame = self._for_paper()
@@ -124,6 +121,13 @@ class DataTable:
             for field, column in zip(pa.Schema.from_pandas(frame), self.columns, strict=True)
         ]
         return frame.to_parquet(index=False, schema=pa.schema(described))
+
+
+def write_file(path: Path, data: bytes) -> None:
+    try:
+        replace_file(path, data)
+    except OSError as error:
+        raise FairnessError(f"{path}: cannot be written ({error.strerror or error}). Name another file.") from error
 
 
 def require_writable(path: Path) -> None:
