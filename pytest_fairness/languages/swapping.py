@@ -7,27 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pytest_fairness.languages import english_people, english_words, swap_terms
-from pytest_fairness.languages.english_people import (
-    People,
-    check_unknown_names,
-    first_name,
-    has_gendered_ending,
-    is_unknown_name,
-)
+from pytest_fairness.languages.english_people import People, check_unknown_names, first_name, is_unknown_name
 from pytest_fairness.languages.english_words import Term, Tokens, gender, names, pattern, terms, words
-from pytest_fairness.languages.swap_terms import (
-    GENDER,
-    NEUTRAL,
-    CannotSwapError,
-    Reading,
-    Replacement,
-    SwapTerms,
-    article,
-    either,
-    group_column,
-    like,
-    replaced,
-)
+from pytest_fairness.languages.swap_terms import NEUTRAL, CannotSwapError, Reading, Replacement, either, like, replaced
 
 
 @dataclass(frozen=True)
@@ -57,7 +39,7 @@ class LeftOut:
     reason: str
 
 
-def swap(text: str, terms: SwapTerms, groups: Sequence[str]) -> Swap | LeftOut:
+def swap(text: str, terms: swap_terms.SwapTerms, groups: Sequence[str]) -> Swap | LeftOut:
     """Return the versions of a prompt for the groups, or the reason why the prompt cannot be swapped."""
     columns = [terms.groups.index(group) for group in groups]
     try:
@@ -75,8 +57,8 @@ def swap(text: str, terms: SwapTerms, groups: Sequence[str]) -> Swap | LeftOut:
     )
 
 
-def _read(text: str, terms: SwapTerms, columns: Sequence[int]) -> Reading:
-    if terms.name != GENDER:
+def _read(text: str, terms: swap_terms.SwapTerms, columns: Sequence[int]) -> Reading:
+    if terms.name != swap_terms.GENDER:
         return swap_terms.listed_terms(text, terms)
     if terms.code == "en":
         return gendered_terms(text, terms.groups, neutral=NEUTRAL in columns)
@@ -95,12 +77,12 @@ def _version(text: str, reading: Reading, column: int) -> str:
     return replaced(text, pieces)
 
 
-def _check_way_back(text: str, reading: Reading, versions: Mapping[str, str], terms: SwapTerms) -> None:
+def _check_way_back(text: str, reading: Reading, versions: Mapping[str, str], terms: swap_terms.SwapTerms) -> None:
     """Raise `CannotSwapError` if a version can be swapped back, but the result differs from the original text."""
     for group, version in versions.items():
         column = terms.groups.index(group)
         # Prompts are not searched for many gender-neutral forms, such as "parent" and "they".
-        if column == reading.column or reading.one_way or (terms.name == GENDER and column == NEUTRAL):
+        if column == reading.column or reading.one_way or (terms.name == swap_terms.GENDER and column == NEUTRAL):
             continue
         try:
             back = _read(version, terms, [reading.column])
@@ -120,7 +102,7 @@ def gendered_terms(text: str, groups: Sequence[str], *, neutral: bool) -> Readin
     finder = _Finder(tokens, neutral=neutral)
     if not finder.columns:
         finder.raise_first_reason()
-    column = group_column([*finder.columns], groups)
+    column = swap_terms.group_column([*finder.columns], groups)
     _check_text(text, tokens)
     finder.raise_first_reason()
     if column == NEUTRAL and (others := [token for token in tokens.all if token.lower in words("pronouns", "they")]):
@@ -261,7 +243,7 @@ class _Finder:
         self._add(word.start + start, written, term)
         if term.one_way:
             self.one_way = True
-        if start == 0 and (before := article(tokens.text, word.start, written, term.forms)):
+        if start == 0 and (before := swap_terms.article(tokens.text, word.start, written, term.forms)):
             self.replacements.append(before)
 
     def _has_determiner(self, index: int) -> bool:
@@ -370,7 +352,11 @@ def _check_text(text: str, tokens: Tokens) -> None:
             unlisted_man and plain not in words("left_out", "man_endings") and "-" not in plain
         ):
             raise CannotSwapError(f"the built-in list has no counterpart of '{token.text}'")
-        if tokens.is_capitalised(index) and has_gendered_ending(plain) and not tokens.starts_sentence(index):
+        if (
+            tokens.is_capitalised(index)
+            and english_people.has_gendered_ending(plain)
+            and not tokens.starts_sentence(index)
+        ):
             raise CannotSwapError(f"the surname '{token.text}' may have a gender")
         if token.kind == "link":
             parts = set(re.findall(r"[a-z]+", token.lower))
