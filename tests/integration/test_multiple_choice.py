@@ -188,16 +188,6 @@ def test_variants_have_their_own_prompts(project: Project) -> None:
     assert found["quality"]["change"] > 0.2
 
 
-def test_answers_cannot_be_exchanged_between_people(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    project.probe("probes/stories.yaml", text(4))
-    with ChatServer(fair) as server:
-        use(project, server)
-        project.run("--fairness", target="openai:gpt")
-    capsys.readouterr()
-    assert main(["sample", "probes/stories.yaml"]) != 0
-    assert "answers to probes of kind multiple_choice cannot be exchanged" in capsys.readouterr().err
-
-
 def test_no_more_templates_are_advised_than_the_file_has(project: Project) -> None:
     project.write("probes/Age.jsonl", "\n".join(json.dumps(line) for line in choices.lines(25 * 8)))
     source = "from hashlib import sha256\n"

@@ -7,14 +7,12 @@ import json
 import re
 import signal
 import sys
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_fairness.__main__ import main
 from tests.support.asking import wait_until
 from tests.support.processes import send
 from tests.support.projects import APP, PROBE, Project, says
@@ -228,33 +226,6 @@ def test_conversations_with_calls_are_sent_once_and_rerun_from_the_store(
         assert 120 < server.count < 240
         assert len(server.questions) == server.count
     assert values[0] == values[1] > 0
-
-
-def test_a_sample_for_fine_tuning_has_the_calls_of_the_first_turns(
-    customers: Project, capsys: pytest.CaptureFixture[str]
-) -> None:
-    customers.probe("probes/escalation.yaml", of_guide("escalation.yaml") + "turns: [It is 3 days late.]\n")
-    with serving(biased) as server:
-        customers.run("--fairness", "--fairness-base-url", server.url, target="openai:m")
-        tools = server.bodies[0]["tools"]
-    capsys.readouterr()
-    assert main(["sample", "probes/escalation.yaml"]) == 0
-    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert len(lines) == 120
-    assert all(line["tools"] == tools for line in lines)
-    assert {tuple(message["role"] for message in line["messages"]) for line in lines} == {
-        ("system", "user", "assistant")
-    }
-    called = Counter(
-        (name, call["function"]["name"])
-        for line in lines
-        for call in line["messages"][-1].get("tool_calls", ())
-        for name in NAMES
-        if name in line["messages"][1]["content"]
-    )
-    # Calls were more frequent for one name, and are about equally frequent in the sample.
-    assert abs(called[NAMES[0], "escalate_to_human"] - called[NAMES[1], "escalate_to_human"]) < 10
-    assert called.total() > 50
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
