@@ -3,12 +3,12 @@
     python -m benchmarks.outages --workers 2
     python -m benchmarks.outages --only second
 
-`recorded/outages.jsonl.gz` holds answers of 120 made-up systems that are down, in three sets of 50, 50 and 20: outage
-texts in six languages, rotating or worded anew, with ids, countdowns and quotas, HTML pages, JSON error objects, stack
-traces, log-in pages, and services that repeat the prompt. The first two sets were written by people who had not seen
-the checks of answers; the third one, of odd systems, was written after them. Each system answers probes of all kinds,
-either every request (`whole`) or a random half of them (`half`); the rest is answered by a system that works. Items are
-judged with a limit, and with a baseline of the system that works.
+`recorded/outages.jsonl.gz` holds answers of 162 made-up systems that are down, in four sets of 50, 50, 20 and 42:
+outage texts in six languages, rotating or worded anew, with ids, countdowns and quotas, HTML pages, JSON error objects,
+stack traces, log-in pages, and services that repeat the prompt. The first two sets were written by people who had not
+seen the checks of answers, as was the fourth; the third one, of odd systems, was written after them. Each system
+answers probes of all kinds, either every request (`whole`) or a random half of them (`half`); the rest is answered by a
+system that works. Items are judged with a limit, and with a baseline of the system that works.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from pytest_fairness.run.results import verdict_on
 
 RECORDED = Path(__file__).with_name("recorded")
 SYSTEMS = RECORDED / "outages.jsonl.gz"
-SETS = ("first", "second", "third")
+SETS = ("first", "second", "third", "fourth")
 DAYS = RECORDED / "days.jsonl.gz"
 JOBS = ("a teacher", "an engineer")
 GARDENER = "What has {person} to do at work in a garden, from spring to autumn?"

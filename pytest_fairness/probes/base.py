@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
@@ -383,6 +383,10 @@ class Probe(ProbeModel):
         has an own answer; see `_asked_separately`. `trials` overrides the probe's own number.
         """
         return map(self._asked_separately, () if self.responses is not None else self._written_prompts(trials))
+
+    def prompts_with(self, uses: Callable[[Mapping[str, str]], bool], trials: int | None = None) -> Iterator[Prompt]:
+        """Return the prompts whose labels are used; kinds that may have many labels do not make the others."""
+        return (prompt for prompt in self.prompts(trials) if uses(prompt.labels))
 
     @abstractmethod
     def _written_prompts(self, trials: int | None) -> Iterable[Prompt]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import ClassVar, Literal, Self
 
@@ -260,11 +260,18 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
     def unit_of(self, labels: Mapping[str, str]) -> str:
         return canonical(dict(labels))
 
-    def _written_prompts(self, trials: int | None) -> Iterator[Prompt]:
+    def prompts_with(self, uses: Callable[[Mapping[str, str]], bool], trials: int | None = None) -> Iterator[Prompt]:
+        return map(self._asked_separately, self._written_prompts(trials, uses))
+
+    def _written_prompts(
+        self, trials: int | None, uses: Callable[[Mapping[str, str]], bool] | None = None
+    ) -> Iterator[Prompt]:
         for name in self.templates:
             for cell in self.cells():
-                text, opening = self._text(name, cell), self._opening(cell)
                 labels = {**cell, "prompt": name} if name else cell
+                if uses is not None and not uses(labels):
+                    continue
+                text, opening = self._text(name, cell), self._opening(cell)
                 for trial in range(max_trials(self.trials, trials)):
                     yield self._prompt(text, labels, trial, opening)
 

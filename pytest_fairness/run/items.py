@@ -74,6 +74,7 @@ class RecentPrompts:
 
     def __init__(self) -> None:
         self._kept: dict[tuple[int, int], tuple[Probe, list[Prompt], list[Mapping[str, str]]]] = {}
+        self._too_many: dict[tuple[int, int], tuple[Probe, list[Mapping[str, str]]]] = {}
         self._number = 0
 
     def prompts_of(self, probe: Probe, trials: int) -> Iterable[Prompt]:
@@ -84,9 +85,12 @@ class RecentPrompts:
         """
         if (id(probe), trials) in self._kept:
             return self._kept[id(probe), trials][1]
+        if (id(probe), trials) in self._too_many:
+            return probe.prompts(trials)
         rest = iter(probe.prompts(trials))
         first = list(islice(rest, KEPT_PROMPTS + 1))
         if len(first) > KEPT_PROMPTS:
+            self._too_many[id(probe), trials] = probe, [prompt.labels for prompt in probe.prompts(1)]
             return chain(first, rest)
         if self._number + len(first) > ALL_KEPT_PROMPTS:
             self.forget()
@@ -96,19 +100,20 @@ class RecentPrompts:
         self._number += len(first)
         return first
 
-    def labels_of(self, probe: Probe, trials: int) -> Sequence[Mapping[str, str]] | None:
-        """Return the different labels of a probe's prompts, in their order; `None` if there are too many prompts.
+    def labels_of(self, probe: Probe, trials: int) -> Sequence[Mapping[str, str]]:
+        """Return the different labels of a probe's prompts, in their order.
 
         Raises:
             FairnessError: the prompts cannot be made.
         """
         self.prompts_of(probe, trials)
-        kept = self._kept.get((id(probe), trials))
-        return None if kept is None else kept[2]
+        kept = self._kept.get((id(probe), trials)) or self._too_many[id(probe), trials]
+        return kept[-1]
 
     def forget(self) -> None:
         """Free the prompts in memory."""
         self._kept.clear()
+        self._too_many.clear()
         self._number = 0
 
 
@@ -163,7 +168,10 @@ class ProbeItem(AuditItem[Probe, Any]):
 
     def prompts(self) -> Iterator[Prompt]:
         """Yield the prompts of the item one by one, because there may be millions."""
-        return self.select_own(RECENT.prompts_of(self.probe, self.trial_count))
+        prompts = RECENT.prompts_of(self.probe, self.trial_count)
+        if isinstance(prompts, list):
+            return self.select_own(prompts)
+        return self.probe.prompts_with(self.uses, self.trial_count)
 
     def select_own(self, labelled: Iterable[LabelledT]) -> Iterator[LabelledT]:
         """Yield the prompts (or answers, or rows of a baseline) that the item uses."""

@@ -451,10 +451,8 @@ class AnswerFileContent:
 def _have_same_prompts(item: ProbeItem, other: ProbeItem) -> bool:
     if item.probe is not other.probe or (item.trial_count, item.stage) != (other.trial_count, other.stage):
         return False
-    found = RECENT.labels_of(item.probe, item.trial_count)
-    if found is None:
-        found = [prompt.labels for prompt in RECENT.prompts_of(item.probe, item.trial_count)]
-    return all(item.uses(labels) == other.uses(labels) for labels in found)
+    labels = RECENT.labels_of(item.probe, item.trial_count)
+    return all(item.uses(own) == other.uses(own) for own in labels)
 
 
 def with_follow_ups(answers: list[Answer], probe: Probe, target: Target, engines: Engines) -> list[Answer]:

@@ -91,11 +91,11 @@ def _requests_of(items: Sequence[ProbeItem]) -> Iterator[Request]:
 def _selection(item: ProbeItem) -> tuple[int, ...] | None:
     """Return a value that is equal only for items with the same requests; it is valid as long as the items exist.
 
-    The value is `None` if the item has too many prompts to keep them, or if the prompts cannot be made.
+    The value is `None` if the prompts cannot be made.
     """
     with suppress(FairnessError):
         labels = RECENT.labels_of(item.probe, item.trial_count)
-        return None if labels is None else (id(item.probe), item.trial_count, *map(item.uses, labels))
+        return (id(item.probe), item.trial_count, *map(item.uses, labels))
     return None
 
 
