@@ -371,15 +371,15 @@ class TailGap(NumberAudit[TailSettings]):
         """Return the measurement; raise `NotMeasurable` if fewer than five records are beyond the quantile."""
         measurement = super().measure(item, answers)
         evidence = measurement.evidence
-        number, noun, others = evidence.units or 0, "records", ""
+        number, noun, which, others = evidence.units or 0, "records", "", ""
         if evidence.observations is not None:
-            number, others = evidence.observations, " with other prompts"
-            noun = f"observations ({evidence.units:,} records, whose equal prompts share their answers)"
+            number, noun, others = evidence.observations, "observations", " with other prompts"
+            which = f" ({evidence.units:,} records, whose equal prompts share their answers)"
         tail = min(item.settings.tails)
         if number * tail < TAIL_RECORDS:
             raise NotMeasurable(
-                f"the quantile {item.settings.quantile:g} of {number} {noun} is too uncertain; at least "
-                f"{math.ceil(TAIL_RECORDS / tail)} are needed. Add records{others}, or set `quantile` nearer to 0.5"
+                f"the quantile {item.settings.quantile:g} of {number} {noun}{which} is too uncertain; at least "
+                f"{math.ceil(TAIL_RECORDS / tail)} {noun} are needed. Add records{others}, or set `quantile` nearer to 0.5"
             )
         return measurement
 

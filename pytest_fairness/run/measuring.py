@@ -255,18 +255,25 @@ def _with_notes_of_file(measured: ItemMeasurement, content: AnswerFileContent) -
     Measurements in the store depend only on the answers, so they have none of these details and concerns.
     """
     item, found = measured.item, measured.measurement
-    details, concerns = dict(found.details), list[Concern | None](found.concerns)
+    of_file: dict[str, Json] = {}
+    concerns = list[Concern | None](found.concerns)
     if (left_out := content.without_group) is not None:
-        of_file = {name: value for name, value in asdict(left_out).items() if value != ""}
-        details["rows_without_group"] = {**of_file, "columns": list(left_out.columns)}
+        known = {name: value for name, value in asdict(left_out).items() if value != ""}
+        of_file |= {"rows_without_group": {**known, "columns": list(left_out.columns)}}
         concerns.append(answer_checks.rows_without_group(left_out))
     # The items of a generation probe compare the groups of their own axes only.
     every_item = not isinstance(item.probe, GenerationProbe)
     if confounders := [each for each in content.confounders if every_item or each.label in item.labels]:
-        details[confounding.CONFOUNDING] = [each.note for each in confounders]
+        of_file |= {confounding.CONFOUNDING: [each.note for each in confounders]}
         concerns.append(confounding.confounding_concern(confounders))
-    known = [concern for concern in concerns if concern is not None]
-    return replace(measured, measurement=replace(found, details=details, concerns=known))
+    return replace(
+        measured,
+        measurement=replace(
+            found,
+            details={**found.details, **of_file},
+            concerns=[concern for concern in concerns if concern is not None],
+        ),
+    )
 
 
 # Measurements of items, and the keys under which the store keeps them.

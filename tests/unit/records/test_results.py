@@ -52,6 +52,7 @@ EVIDENCE = Evidence(
     other_change=(0.1, 0.02),
     either_side=True,
     effect_basis=(0.4, 0.6),
+    counting={"a": 0.5},
 )
 
 
