@@ -379,7 +379,8 @@ class TailGap(NumberAudit[TailSettings]):
         if number * tail < TAIL_RECORDS:
             raise NotMeasurable(
                 f"the quantile {item.settings.quantile:g} of {number} {noun}{which} is too uncertain; at least "
-                f"{math.ceil(TAIL_RECORDS / tail)} {noun} are needed. Add records{others}, or set `quantile` nearer to 0.5"
+                f"{math.ceil(TAIL_RECORDS / tail)} {noun} are needed. Add records{others}, or set `quantile` nearer "
+                "to 0.5"
             )
         return measurement
 
