@@ -179,11 +179,6 @@ def test_commands_use_the_recorded_classes(bank: Project, capsys: pytest.Capture
     words = (bank.path / "words.csv").read_text("utf-8")
     assert "okienka" in words
     assert "zrobimy" not in words
-    capsys.readouterr()
-    main(["sample", "probes/konto.yaml"])
-    written, said = capsys.readouterr()
-    assert "zrobimy" not in written
-    assert "10 refused or unreadable" in said
     assert judged(bank) == asked
 
 
