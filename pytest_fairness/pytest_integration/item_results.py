@@ -207,7 +207,11 @@ def junit_properties(result: ItemResult, target: str | None) -> list[tuple[str, 
         "reason": item["reason"],
         "target": target,
     }
-    return [(name, value) for name, value in values.items() if value is not None]
+    return [
+        (name, printable(value) if isinstance(value, str) else value)
+        for name, value in values.items()
+        if value is not None
+    ]
 
 
 # Records of the items of a run, collected from the test reports of all processes.
