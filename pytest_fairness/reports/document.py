@@ -517,8 +517,8 @@ def on_shared_changes(results: Sequence[ItemResult], *, fails: bool) -> list[Run
 
 
 def on_limits(results: Sequence[ItemResult]) -> list[RunNote]:
-    """Return a note for each place with a limit that is the worst possible value, so that no value exceeds it."""
-    notes: dict[str, str] = {}
+    """Return a note for each audit with a limit that is the worst possible value, so that no value exceeds it."""
+    notes: dict[str, None] = {}
     for result in results:
         if result.limit is None or not result.method:
             continue
@@ -526,8 +526,9 @@ def on_limits(results: Sequence[ItemResult]) -> list[RunNote]:
         loss = Direction(result.method["better"]).loss
         if loss(result.limit) >= max(loss(-math.inf if low is None else low), loss(math.inf if high is None else high)):
             place = f"{result.nodeid.partition('::')[0]}:{result.line}"
-            notes[place] = (
+            text = (
                 f"{place}: no value of {result.audit} exceeds the limit {result.limit:g}, so that the limit passes "
                 "whatever is answered. Write the worst value that you accept."
             )
-    return [RunNote("limit", text) for text in notes.values()]
+            notes[text] = None
+    return [RunNote("limit", text) for text in notes]

@@ -48,6 +48,14 @@ def test_a_limit_that_no_value_exceeds_is_named_with_its_line(project: Project) 
     assert "exceeds the limit 1" in (project.path / "report.md").read_text("utf-8")
 
 
+def test_two_audits_of_one_line_are_both_named(project: Project) -> None:
+    write(project, "1", "0")
+    text = (project.path / "probes/loan.yaml").read_text("utf-8")
+    written = text[: text.index("audits:")] + "audits: {demographic_parity: {limit: 1}, impact_ratio: {limit: 0}}\n"
+    project.probe("probes/loan.yaml", written)
+    assert [note.split()[4] for note in notes(project, target=None)] == ["demographic_parity", "impact_ratio"]
+
+
 def test_a_limit_that_can_be_exceeded_has_no_note(project: Project) -> None:
     write(project, "0.8", "0.2")
     assert notes(project, target=None) == []
