@@ -235,7 +235,8 @@ def _single_value_path(path: str) -> str:
     try:
         single = compiled_path(path).single
     except ValueError as error:
-        raise ValueError(f"must be a JSONPath: {error}") from error
+        # Some versions of the library add a place, which is none in the probe file.
+        raise ValueError(f"must be a JSONPath: {str(error).partition(', line ')[0]}") from error
     if not single:
         raise ValueError("must lead to one value, such as $.items[0].name: remove wildcards, slices, filters and `..`")
     return path

@@ -44,7 +44,9 @@ def test_it_does_what_it_shows(pytester: pytest.Pytester, monkeypatch: pytest.Mo
 def follow(command: str, shown: str, pytester: pytest.Pytester) -> None:
     program, *arguments = shlex.split(command)
     if program == "pytest":
-        result = pytester.runpytest_inprocess(*PLUGINS, *arguments, plugins=LOADED)
+        # One call at a time, so that equal prompts are answered in the order of their trials on a busy machine, too.
+        one = ["--fairness-concurrency", "1"] if "--fairness" in command else []
+        result = pytester.runpytest_inprocess(*PLUGINS, *arguments, *one, plugins=LOADED)
         output, status = result.stdout.str(), result.ret
     else:
         assert program == "python", command
