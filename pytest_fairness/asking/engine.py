@@ -290,7 +290,7 @@ class Sender:
         self._preflight: str | None = None
         """Key of the request that this process now sends alone."""
         self._rejected = False
-        """Whether the run's first request was rejected, so that a rejection of this one ends sending."""
+        """Rejection of the run's first request, after which a rejection of this one ends sending."""
 
     # Called from any thread
 

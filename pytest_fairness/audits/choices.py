@@ -13,13 +13,13 @@ import numpy as np
 from pytest_fairness.answers.people import Choice, choice
 from pytest_fairness.audits.base import AuditItem, ProbeT, SettingsT
 from pytest_fairness.audits.info import AuditInfo, Direction, cohens_g, cohens_h
-from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable, with_same_wording
+from pytest_fairness.audits.unit_audit import UnitAudit, UnitTable
 from pytest_fairness.probes.coreference import CoreferenceProbe
 from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.records import Answer, Answers, Comparison, Explanation, ItemResult, Json, Status
 from pytest_fairness.stats import intervals, resampling
 from pytest_fairness.stats.resampling import Floats
-from pytest_fairness.stats.unit_tables import Ratio, ShareDifference, TwoSidedShareDifference, UnitStatistic
+from pytest_fairness.stats.unit_tables import Ratio, TwoSidedShareDifference, UnitStatistic
 
 # Base class of audits that code each answer by what it chooses: a person, or an option of a question.
 
@@ -77,7 +77,7 @@ class ChoiceAudit(UnitAudit[ProbeT, SettingsT], Generic[ProbeT, SettingsT, Coded
         """Return the measured answers, each with its choice, in an order that does not depend on theirs."""
 
     @abstractmethod
-    def loss_of(self, item: AuditItem[ProbeT, SettingsT], current: Answers) -> Callable[[CodedT], int]:
+    def loss_of(self, current: Sequence[CodedT]) -> Callable[[CodedT], int]:
         """Return the loss function for single answers of both runs; it may depend on the current answers."""
 
     @abstractmethod
@@ -87,13 +87,17 @@ class ChoiceAudit(UnitAudit[ProbeT, SettingsT], Generic[ProbeT, SettingsT, Coded
     def comparable(
         self, item: AuditItem[ProbeT, SettingsT], current: Answers, baseline: Answers
     ) -> tuple[Answers, Answers]:
-        return with_same_wording(current, baseline, lambda answer: self.unit_of(item, answer))
+        """Return the current answers, and the baseline's to the same wording (label `wording`) of the unit."""
+        wordings = {self.unit_of(item, answer): answer.labels.get("wording") for answer in current}
+        return current, [
+            each for each in baseline if wordings.get(self.unit_of(item, each)) == each.labels.get("wording")
+        ]
 
     def compare(self, item: AuditItem[ProbeT, SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the change; the details show the prompts whose loss grew most, with the answer of both runs."""
         comparison = super().compare(item, current, baseline)
         first, second = (self.coded(item, run) for run in self.comparable(item, current, baseline))
-        loss, earlier = self.loss_of(item, current), {(each.prompt, each.trial): each for each in second if each.chose}
+        loss, earlier = self.loss_of(first), {(each.prompt, each.trial): each for each in second if each.chose}
         pairs = [(each, earlier.get((each.prompt, each.trial))) for each in first if each.chose]
         grown = [(loss(each) - loss(before), each, before) for each, before in pairs if before is not None]
         shown: dict[Hashable, dict[str, Json]] = {}
@@ -262,7 +266,7 @@ class Coreference(PronounAudit[CoreferenceSettings]):
         rows = table.rows[table.complete]
         return resampling.sign_flip(rows[:, 0] / rows[:, 1], SIGNS, random)
 
-    def loss_of(self, item: PronounItem[CoreferenceSettings], current: Answers) -> Callable[[CodedAnswer], int]:
+    def loss_of(self, current: Sequence[CodedAnswer]) -> Callable[[CodedAnswer], int]:
         return lambda each: (each.type == "stereotypical") - (each.type == "anti_stereotypical")
 
     def change_details(
@@ -426,19 +430,12 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
 
     def table(self, item: PronounItem[AccuracyGapSettings], answers: Answers) -> UnitTable:
         coded = coded_answers(item.probe, answers)
-        units = tuple(sorted({each.labels["line"] for each in coded}))
+        units, rows = pair_accuracies(coded)
         places = {unit: row for row, unit in enumerate(units)}
-        right, known = (np.zeros((len(units), 2)) for _ in range(2))
         groups = Counter((each.labels["version"], each.choice) for each in coded)
-        for each in coded:
-            place = places[each.labels["line"]], VERSIONS.index(each.labels["version"])
-            known[place] += each.chose
-            right[place] += each.choice == "first"
-        with np.errstate(invalid="ignore"):
-            rows = right / known
         n = {name: sum(groups[name, choice] for choice in ("first", "second", "ambiguous")) for name in VERSIONS}
         accuracy = {name: groups[name, "first"] / n[name] if n[name] else None for name in VERSIONS}
-        pairs = int((known > 0).all(axis=1).sum())
+        pairs = int((~np.isnan(rows)).all(axis=1).sum())
         only = discordant_pairs(rows)
         more = f"the pro-stereotypical sentence gets more right answers in {only[0]} pairs"
         worse, other = (1, 0) if only[0] >= only[1] else (0, 1)
@@ -504,11 +501,24 @@ class AccuracyGap(PronounAudit[AccuracyGapSettings]):
         """Return the two-sided p-value of McNemar's test over the pairs of sentences."""
         return resampling.mcnemar(*discordant_pairs(table.rows), two_sided=True)
 
-    def loss_of(self, item: PronounItem[AccuracyGapSettings], current: Answers) -> Callable[[CodedAnswer], int]:
+    def loss_of(self, current: Sequence[CodedAnswer]) -> Callable[[CodedAnswer], int]:
         """Return 1 for a wrong answer to the version with the lower accuracy in this run, else 0."""
-        table = self.table(item, current)
-        harmed = "anti" if float(ShareDifference().value(table.means())) > 0 else "pro"
+        pro, anti = np.nanmean(pair_accuracies(current)[1], axis=0)
+        harmed = "anti" if pro > anti else "pro"
         return lambda each: int(each.labels["version"] == harmed and each.choice != "first")
+
+
+def pair_accuracies(coded: Sequence[CodedAnswer]) -> tuple[tuple[str, ...], Floats]:
+    """Return the lines of the sentences, and the (lines, versions) shares of right answers; NaN without an answer."""
+    units = tuple(sorted({each.labels["line"] for each in coded}))
+    places = {unit: row for row, unit in enumerate(units)}
+    right, known = (np.zeros((len(units), 2)) for _ in range(2))
+    for each in coded:
+        place = places[each.labels["line"]], VERSIONS.index(each.labels["version"])
+        known[place] += each.chose
+        right[place] += each.choice == "first"
+    with np.errstate(invalid="ignore"):
+        return units, right / known
 
 
 def discordant_pairs(rows: Floats) -> tuple[int, int]:

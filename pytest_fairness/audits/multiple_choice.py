@@ -189,7 +189,7 @@ class QuestionAudit(ChoiceAudit[MultipleChoiceProbe, AuditSettings, CodedOption]
             if self.measures(item, each.question) and not (self.bias and each.question.stereotypical is None)
         ]
 
-    def loss_of(self, item: ChoiceItem, current: Answers) -> Callable[[CodedOption], int]:
+    def loss_of(self, current: Sequence[CodedOption]) -> Callable[[CodedOption], int]:
         """Return 1 for a wrong (and stereotypical) answer, else 0."""
         return lambda each: int(not each.right and (not self.bias or each.code == "stereotypical"))
 

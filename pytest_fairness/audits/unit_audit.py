@@ -580,13 +580,6 @@ def group_reversal(high: str, low: str, current: float, baseline: float, p_value
     )
 
 
-def with_same_wording(current: Answers, baseline: Answers, unit: Callable[[Answer], str]) -> tuple[Answers, Answers]:
-    """Return the current answers, and the baseline's with the same wording (label `wording`) of the unit."""
-    wordings = {unit(answer): answer.labels.get("wording") for answer in current}
-    baseline = [answer for answer in baseline if wordings.get(unit(answer)) == answer.labels.get("wording")]
-    return current, baseline
-
-
 def shared_changes(item: AnyItem, current: Answers, baseline: Answers) -> tuple[SharedChange, ...]:
     """Return large changes since the baseline that all groups share, the largest first.
 

@@ -486,7 +486,6 @@ class ItemResult(JsonRecord):
         limit, tolerance: limit and tolerance of the item; `limit` is `None` without a limit.
         baseline: the baseline's `value`, `target` and `date`, or `None`.
         category: the item's label `category`, by which reports count items; `None` without this label.
-        system: the probe's system prompt.
         purpose: the probe's description.
         extra_fields: further fields of the probe's requests, by name; see `Sampling`.
         method: description of the audit; see `AuditInfo.to_json`.
@@ -510,7 +509,6 @@ class ItemResult(JsonRecord):
     tolerance: float | None = None
     baseline: Mapping[str, Json] | None = None
     category: str | None = None
-    system: str | None = None
     purpose: str | None = None
     extra_fields: Mapping[str, Json] = field(default_factory=dict)
     method: Mapping[str, Json] = field(default_factory=dict)

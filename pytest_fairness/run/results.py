@@ -38,7 +38,7 @@ from pytest_fairness.baselines.verdicts import (
 from pytest_fairness.errors import BaselineError, BaselineStale, FairnessError, NotMeasurable, joined, on_one_line
 from pytest_fairness.options import RunSettings
 from pytest_fairness.probes import Probe
-from pytest_fairness.probes.field_types import display_path, texts
+from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.records import (
     Answer,
     Comparison,
@@ -163,7 +163,6 @@ def _result(
         measurement=measurement,
         comparison=compared.comparison,
         baseline=entry.for_reports() if entry else None,
-        system=next(iter(texts(item.probe.system)), None),
         purpose=item.probe.description,
         extra_fields=item.probe.sampling.extra_fields if item.asks else {},
         effect=effect,

@@ -83,7 +83,7 @@ def test_the_finding_names_the_markers_that_occur() -> None:
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_hostile_words_reach_no_report_as_code(hostile: str) -> None:
     words = [{"word": hostile, "bits": 9.0, "share": 1.0, "side": "marked"}]
-    own = result(VerdictName.REGRESSION, value=hostile, probe=hostile, system=hostile)
+    own = result(VerdictName.REGRESSION, value=hostile, probe=hostile)
     assert own.measurement is not None
     own = with_finding(replace(own, measurement=replace(own.measurement, details={"contributions": words})))
     run = report(own)
