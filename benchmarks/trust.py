@@ -1,16 +1,19 @@
-"""Writes what `benchmarks.calibration` counted into `docs/explanation/trust.md`, as tables and a picture.
+"""Writes what `calibration` and `nulls` counted into `docs/data/trust/`, and the pages that show it.
 
     python -m benchmarks.trust [--add] [COUNTS.jsonl ...]
     python -m benchmarks.trust --nulls [COUNTS.jsonl]
+    python -m benchmarks.trust --pages
 
-With `--add`, the page keeps the rows of the models that are not in the counts, and the picture stays as it is: the
-counts of the other models may be on another machine. With `--nulls`, only the tables of designs of everyday use are
-written, from the counts of `benchmarks.nulls`.
+With `--add`, the tables keep the rows of the models that are not in the counts, and the picture of planted changes
+stays as it is: the counts of the other models may be on another machine. With `--nulls`, only the tables of designs of
+everyday use are written, from the counts of `benchmarks.nulls`. With `--pages`, the pages are written from the tables
+as they are, for example after a row was added by hand.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import math
 import re
@@ -28,11 +31,20 @@ from pytest_fairness.records import VerdictName
 from pytest_fairness.stats.intervals import wilson
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "explanation" / "trust.md"
-PICTURE = ROOT / "docs" / "images" / "trust.svg"
-QUOTING = (ROOT / "README.md", ROOT / "docs" / "faq.md")
+DOCS = ROOT / "docs"
+DATA = DOCS / "data" / "trust"
+"""One CSV file a table, named as in `Tables`, with `-` for blanks."""
+PAGE = DOCS / "explanation" / "trust.md"
+APPENDIX = DOCS / "data" / "trust.md"
+OVERVIEW = DOCS / "images" / "trust.svg"
+PICTURE = DOCS / "images" / "trust-found.svg"
+QUOTING = (ROOT / "README.md", DOCS / "faq.md", PAGE)
 """Pages that quote the share of unchanged probes that failed."""
 QUOTED = re.compile(r"[\d.]+ % of [\d,]+(?=\s+probes)")
+MARKED = re.compile(r"<!-- (?!end)(.+?) -->\n.*?<!-- end -->", re.DOTALL)
+Table = Sequence[Sequence[str]]
+"""The heading and the rows of a table."""
+Tables = Mapping[str, Table]
 POINT = "value > baseline + tolerance"
 UNMOVED = {("lists", "uncertainty"), ("lists", "shortfall")}
 """Audits of a model in which nothing is planted for them."""
@@ -78,42 +90,96 @@ def main() -> None:
     parser.add_argument("counts", nargs="*", type=Path, default=[COUNTS], metavar="COUNTS.jsonl")
     parser.add_argument("--add", action="store_true", help="keep the rows of other models")
     parser.add_argument("--nulls", action="store_true", help="write the tables of designs of everyday use")
+    parser.add_argument("--pages", action="store_true", help="write the pages from the tables as they are")
     given = parser.parse_args()
     if given.nulls:
         write(nulls_tables(nulls.read(nulls.COUNTS if given.counts == [COUNTS] else given.counts[0])))
-        return
-    cells = read(given.counts)
-    tables = tables_of(cells)
-    if given.add:
-        tables = added(PAGE.read_text("utf-8"), tables, {key[0] for key in cells})
-    write(tables)
-    if not given.add:
-        PICTURE.parent.mkdir(exist_ok=True)
-        PICTURE.write_text(picture(cells), "utf-8")
+    elif not given.pages:
+        cells = read(given.counts)
+        counted = tables_of(cells)
+        write(added(stored(), counted, {key[0] for key in cells}) if given.add else counted)
+        if not given.add:
+            PICTURE.write_text(picture(cells), "utf-8")
+    tables = stored()
+    OVERVIEW.write_text(overview(tables), "utf-8")
+    for path, text in pages(tables).items():
+        path.write_text(text, "utf-8")
 
 
-def write(tables: Mapping[str, str]) -> None:
-    """Replace tables of the page by name, and the share of false alarms where other pages quote it."""
-    page = PAGE.read_text("utf-8")
+def stored() -> dict[str, list[list[str]]]:
+    """Return the tables of the files in `DATA` by name."""
+    tables = {}
+    for path in sorted(DATA.glob("*.csv")):
+        with path.open(encoding="utf-8", newline="") as file:
+            tables[path.stem.replace("-", " ")] = list(csv.reader(file))
+    return tables
+
+
+def write(tables: Tables) -> None:
+    """Replace these tables in `DATA`."""
     for name, table in tables.items():
-        start, end = f"<!-- {name} -->\n", "<!-- end -->"
-        before, _, rest = page.partition(start)
-        _, _, after = rest.partition(end)
-        page = f"{before}{start}{table}\n{end}{after}"
-    PAGE.write_text(page, "utf-8")
-    for path in QUOTING:
-        path.write_text(QUOTED.sub(false_alarms(page), path.read_text("utf-8")), "utf-8")
+        with (DATA / f"{name.replace(' ', '-')}.csv").open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(table)
 
 
-def false_alarms(page: str) -> str:
-    """Return the share of unchanged probes that failed, as other pages quote it: `0.8 % of 6,720`."""
-    table = page.partition("<!-- by audit -->\n")[2].partition("\n<!-- end -->")[0]
-    (row,) = [row for row in _rows(table) if row[0] == WHOLE]
+def pages(tables: Tables) -> dict[Path, str]:
+    """Return the text of each page that shows or quotes the tables."""
+    shown = {**tables, "both errors": both_errors(tables)}
+    texts = {path: path.read_text("utf-8") for path in (APPENDIX, *QUOTING)}
+    for path in (APPENDIX, PAGE):
+        texts[path] = MARKED.sub(lambda m: f"<!-- {m[1]} -->\n{_markdown(shown[m[1]])}\n<!-- end -->", texts[path])
+    return {path: QUOTED.sub(false_alarms(tables), text) if path in QUOTING else text for path, text in texts.items()}
+
+
+def false_alarms(tables: Tables) -> str:
+    """Return the share of unchanged probes that failed, as the pages quote it: `0.8 % of 6,720`."""
+    (row,) = [row for row in tables["by audit"] if row[0] == WHOLE]
     return f"{row[2].partition('%')[0]} % of {int(row[1]):,}"
 
 
-def tables_of(cells: dict[Key, Cell]) -> dict[str, str]:
-    """Return the tables of the page by name."""
+def both_errors(tables: Tables) -> Table:
+    """Return a table with both errors of each audit: unchanged items that fail, and worse items that pass."""
+    everyday = {row[0]: row for row in tables["nulls by audit"]}
+    worse: dict[str, Counter[str]] = defaultdict(Counter)
+    for _, _, audit, runs, change, found, _, missed in tables["found"][1:]:
+        if abs(float(change) - 2) <= ABOUT:
+            for whose in (audit, WHOLE):
+                worse[whose]["n"] += int(runs)
+                worse[whose]["found"] += _hits(found, runs)
+                worse[whose]["missed"] += _hits(missed, runs)
+    rows = []
+    for audit, n, alarms, _, point, _ in tables["by audit"][1:]:
+        counts = worse[audit]
+        row = [f"`{audit}`", n, alarms, point, *(everyday[audit][1:3] if audit in everyday else ("", ""))]
+        row += (
+            [f"{counts['found'] / counts['n']:.0%}", _rate(counts["missed"], counts["n"])] if counts["n"] else ["", ""]
+        )
+        rows.append(row)
+    rows[-1][0] = "all, as whole probes"
+    rows[-1][-2:] = ["", ""]
+    counts = worse[WHOLE]
+    rows.append(
+        [
+            "all, as items",
+            "",
+            "",
+            "",
+            "",
+            "",
+            f"{counts['found'] / counts['n']:.0%}",
+            _rate(counts["missed"], counts["n"]),
+        ]
+    )
+    head = ["audit", "unchanged", "fail", "by a fixed tolerance", "everyday designs", "fail"]
+    return [[*head, "twice the tolerance worse: found", "pass"], *rows]
+
+
+def _hits(rate: str, n: str) -> int:
+    return round(int(n) * float(rate.partition("%")[0]) / 100)
+
+
+def tables_of(cells: dict[Key, Cell]) -> dict[str, Table]:
+    """Return the tables of simulated models by name."""
     return {
         "by audit": by_audit(cells),
         "enough": enough(cells),
@@ -129,7 +195,7 @@ KNOWN = ("near-copies", "one name a group", "other topics, undeclared")
 """Designs for which the audits have no method yet, or which are wrong as they are declared."""
 
 
-def nulls_tables(cells: Mapping[nulls.Key, nulls.Cell]) -> dict[str, str]:
+def nulls_tables(cells: Mapping[nulls.Key, nulls.Cell]) -> dict[str, Table]:
     """Return the tables of designs of everyday use: by design, by audit, and all counts."""
     goals = {key: cell for key, cell in cells.items() if key[0] not in KNOWN}
     sizes = {key: f"{key[0]}; {key[1]}" for key in cells}
@@ -145,7 +211,7 @@ def nulls_tables(cells: Mapping[nulls.Key, nulls.Cell]) -> dict[str, str]:
     }
 
 
-def _nulls_table(label: str, cells: Mapping[nulls.Key, nulls.Cell], name: Callable[[nulls.Key], str]) -> str:
+def _nulls_table(label: str, cells: Mapping[nulls.Key, nulls.Cell], name: Callable[[nulls.Key], str]) -> Table:
     """Return a table with a row for each name: shares of wrong verdicts, coverage, and new effects that are found."""
     total: dict[str, dict[str, nulls.Cell]] = defaultdict(lambda: defaultdict(nulls.Cell))
     for key, cell in cells.items():
@@ -166,7 +232,7 @@ def _nulls_table(label: str, cells: Mapping[nulls.Key, nulls.Cell], name: Callab
         )
     head = [label, "unchanged pairs", "regression", "over-limit", "value covered: nothing differs", "effect"]
     head += ["change covered: nothing differs", "same effect", "new effect", "new effect found"]
-    return _table(head, rows)
+    return [head, *rows]
 
 
 def _percent(hits: int, n: int) -> str:
@@ -177,37 +243,30 @@ MODEL = {"enough": 1, "boundary": 1, "errors": 1, "alarms": 0, "found": 0}
 """Column with the name of the model, by table."""
 
 
-def added(page: str, tables: dict[str, str], models: set[str]) -> dict[str, str]:
-    """Return the tables of the page with the rows of these models replaced by those of the new tables."""
-    found = {}
+def added(old: Tables, tables: Tables, models: set[str]) -> dict[str, Table]:
+    """Return the old tables with the rows of these models replaced by those of the new tables."""
+    result: dict[str, Table] = {}
     for name, column in MODEL.items():
-        head, *old = _rows(page.partition(f"<!-- {name} -->\n")[2].partition("\n<!-- end -->")[0])
-        kept = [row for row in old if row[column] not in models]
-        new = [row for row in _rows(tables[name])[1:] if row[column] in models]
+        head, *known = old[name]
+        kept = [row for row in known if row[column] not in models]
+        new = [row for row in tables[name][1:] if row[column] in models]
         rows = sorted([*kept, *new], key=lambda row: (row[0], row[1]) if column == 0 else (row[0], row[1], row[2]))
         if name in ("boundary", "errors"):
             rows.sort(key=lambda row: (row[1], row[2]))
-        found[name] = _table(head, rows)
-    found["by audit"] = _by_audit_of(_rows(found["alarms"])[1:])
-    return found
+        result[name] = [head, *rows]
+    result["by audit"] = _by_audit_of(result["alarms"][1:])
+    return result
 
 
-def _rows(table: str) -> list[list[str]]:
-    """Return the heading and the rows of a Markdown table."""
-    lines = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table.strip().splitlines()]
-    return [[cell.strip().replace(r"\|", "|") for cell in line] for place, line in enumerate(lines) if place != 1]
-
-
-def _by_audit_of(alarms: Sequence[Sequence[str]]) -> str:
+def _by_audit_of(alarms: Table) -> Table:
     """Return the table of `by_audit`, from the rows of `alarms`, whose shares of naive rules are whole percents."""
     total: dict[str, Counter[str]] = defaultdict(Counter)
     for _, _, audit, runs, failed, point, published, *_ in alarms:
         n = int(runs)
-        total[audit].update({"n": n, VerdictName.REGRESSION.value: round(n * float(failed.partition("%")[0]) / 100)})
+        total[audit].update({"n": n, VerdictName.REGRESSION.value: _hits(failed, runs)})
         for share, rule in [(point, POINT), *re.findall(r"(\d+%) \((.*?)\)(?:, |$)", published)]:
             if share != "–":
-                hits = round(n * float(share.removesuffix("%")) / 100)
-                total[audit].update({f"rule: {rule}": n, f"naive: {rule}": hits})
+                total[audit].update({f"rule: {rule}": n, f"naive: {rule}": _hits(share, runs)})
     return by_audit({("", "", 0.0, audit, False): Cell(counts) for audit, counts in total.items()})
 
 
@@ -224,7 +283,7 @@ def read(paths: Iterable[Path]) -> dict[Key, Cell]:
     return dict(cells)
 
 
-def by_audit(cells: dict[Key, Cell]) -> str:
+def by_audit(cells: dict[Key, Cell]) -> Table:
     """What fails where nothing changed, whatever the model and size."""
     unchanged: dict[str, Cell] = defaultdict(Cell)
     for (_, _, change, audit, _), cell in cells.items():
@@ -234,10 +293,10 @@ def by_audit(cells: dict[Key, Cell]) -> str:
     for audit, cell in sorted(unchanged.items(), key=lambda item: (item[0] == WHOLE, item[0])):
         goal = "5%" if audit == WHOLE else "1%"
         rows.append([audit, str(cell.n), _rate(cell.failed, cell.n), goal, cell.rule(POINT), _published(cell)])
-    return _table(["audit", "judged", "false alarms", "goal", "point rule", "published rule"], rows)
+    return [["audit", "judged", "false alarms", "goal", "point rule", "published rule"], *rows]
 
 
-def enough(cells: dict[Key, Cell]) -> str:
+def enough(cells: dict[Key, Cell]) -> Table:
     """By audit the smallest size at which unchanged runs usually pass, and at which twice the tolerance is found."""
     rows = []
     for audit in sorted({key[3] for key in cells} - {WHOLE}):
@@ -258,20 +317,20 @@ def enough(cells: dict[Key, Cell]) -> str:
                 row += [finding[0], f"{_moved(finding[1]):.1f}", *_found(finding[1])] if finding else ["–", "", "", ""]
                 rows.append(row)
     head = ["audit", "model", "passes at", "unchanged runs that pass", "finds at", "change, in tolerances"]
-    return _table([*head, "found", "missed (pass)"], rows)
+    return [[*head, "found", "missed (pass)"], *rows]
 
 
-def boundary(cells: dict[Key, Cell]) -> str:
+def boundary(cells: dict[Key, Cell]) -> Table:
     """Return the table of verdicts on changes by about one tolerance."""
     rows = []
     for scenario, size, audit in sorted({(key[0], key[1], key[3]) for key in cells if key[3] != WHOLE}):
         own = {key: cell for key, cell in cells.items() if (key[0], key[1], key[3]) == (scenario, size, audit)}
         if (cell := _moved_by(own, size, 1)) is not None:
             rows.append([audit, scenario, size, str(cell.n), f"{_moved(cell):.1f}", *_found(cell)])
-    return _table(["audit", "model", "size", "runs", "change, in tolerances", "fails", "passes"], rows)
+    return [["audit", "model", "size", "runs", "change, in tolerances", "fails", "passes"], *rows]
 
 
-def errors(cells: dict[Key, Cell]) -> str:
+def errors(cells: dict[Key, Cell]) -> Table:
     """How well the standard error of the change is known, and how often its 95 % interval covers no change."""
     rows = []
     for (scenario, size, change, audit, planted), cell in sorted(cells.items(), key=_whole_last):
@@ -294,7 +353,7 @@ def errors(cells: dict[Key, Cell]) -> str:
         "standard error / true SD",
         "95 % interval covers",
     ]
-    return _table(head, rows)
+    return [head, *rows]
 
 
 FEWEST_ERRORS = 20
@@ -317,7 +376,7 @@ def _found(cell: Cell) -> list[str]:
     return [_rate(cell.failed, cell.n), _rate(cell.counts["pass"], cell.n)]
 
 
-def alarms(cells: dict[Key, Cell]) -> str:
+def alarms(cells: dict[Key, Cell]) -> Table:
     """What fails where nothing changed, by model and size."""
     rows = []
     for (scenario, size, change, audit, _), cell in sorted(cells.items(), key=_whole_last):
@@ -330,12 +389,13 @@ def alarms(cells: dict[Key, Cell]) -> str:
                     *([f"{cell.share('pass'):.0%}", f"{cell.share('inconclusive'):.0%}"] if told else ["", ""]),
                 ]
             )
-    return _table(
-        ["model", "size", "audit", "runs", "false alarms", "point rule", "published rule", "pass", "inconclusive"], rows
-    )
+    return [
+        ["model", "size", "audit", "runs", "false alarms", "point rule", "published rule", "pass", "inconclusive"],
+        *rows,
+    ]
 
 
-def found(cells: dict[Key, Cell]) -> str:
+def found(cells: dict[Key, Cell]) -> Table:
     """What fails where a change is planted."""
     rows = []
     for (scenario, size, change, audit, planted), cell in sorted(cells.items()):
@@ -346,12 +406,13 @@ def found(cells: dict[Key, Cell]) -> str:
                     *(f"{cell.share('inconclusive'):.0%}", f"{cell.share('pass'):.0%}"),
                 ]
             )
-    return _table(
-        ["model", "size", "audit", "runs", "change, in tolerances", "found", "inconclusive", "missed (pass)"], rows
-    )
+    return [
+        ["model", "size", "audit", "runs", "change, in tolerances", "found", "inconclusive", "missed (pass)"],
+        *rows,
+    ]
 
 
-def requests(cells: dict[Key, Cell]) -> str:
+def requests(cells: dict[Key, Cell]) -> Table:
     """What growing runs ask, beside runs of full size."""
     pairs = {("texts", "8 to 60 trials"): "60 trials", ("lists", "50 to 300 entities"): "300 entities"}
     rows = []
@@ -374,10 +435,65 @@ def requests(cells: dict[Key, Cell]) -> str:
         if shares:
             mean = sum(share * weight for share, weight in shares) / sum(weight for _, weight in shares)
             rows.append([scenario, size, "all of these", "", f"{mean:.0%}", "", ""])
-    return _table(
+    return [
         ["model", "size", "change, in tolerances", "runs", "requests of the full size", "probe fails", "at full size"],
-        rows,
-    )
+        *rows,
+    ]
+
+
+def overview(tables: Tables) -> str:
+    """Return a picture of the share of unchanged items that fail, by audit and rule, as SVG."""
+    rules = {
+        "verdicts, simulated models": [(row[0], row[2]) for row in tables["by audit"][1:]],
+        "verdicts, designs of everyday use": [(row[0], row[2]) for row in tables["nulls by audit"][1:]],
+        "estimate against a fixed tolerance": [(row[0], row[4]) for row in tables["by audit"][1:]],
+    }
+    values = []
+    for rule, rows in rules.items():
+        for audit, rate in rows:
+            if audit != WHOLE and rate != "–":
+                share, *ends = [float(number) / 100 for number in re.findall(r"[\d.]+(?=%)", rate)]
+                values.append({"audit": audit, "rule": rule, "share": share, "ends": ends or [share, share]})
+    x = {"field": "share", "type": "quantitative", "axis": {"format": "%", "orient": "top"}, "scale": {"zero": True}}
+    y = {"field": "audit", "type": "nominal", "title": None}
+    kind = {"field": "rule", "type": "nominal", "title": None, "sort": [*rules]}
+    legend = {"orient": "top", "direction": "vertical", "labelLimit": 300}
+    spec = {
+        "width": 420,
+        "height": {"step": 15},
+        "data": {"values": values},
+        "layer": [
+            {
+                "data": {"values": [{"goal": 0.01}]},
+                "mark": {"type": "rule", "strokeDash": [4, 3]},
+                "encoding": {"x": {"field": "goal", "type": "quantitative"}},
+            },
+            {
+                "mark": {"type": "rule", "opacity": 0.5},
+                "encoding": {
+                    "x": {
+                        "field": "ends[0]",
+                        "type": "quantitative",
+                        "title": "unchanged items that fail (dashed: goal of 1 %)",
+                    },
+                    "x2": {"field": "ends[1]"},
+                    "y": y,
+                    "color": {**kind, "legend": legend},
+                },
+            },
+            {
+                "mark": {"type": "point", "filled": True, "size": 55},
+                "encoding": {
+                    "x": x | {"title": "unchanged items that fail (dashed: goal of 1 %)"},
+                    "y": y,
+                    "color": {**kind, "legend": legend},
+                    "shape": {**kind, "legend": legend},
+                },
+            },
+        ],
+        "config": {"background": "white"},
+    }
+    return str(vl_convert.vegalite_to_svg(spec))
 
 
 def picture(cells: dict[Key, Cell]) -> str:
@@ -453,7 +569,8 @@ def _rate(hits: int, n: int) -> str:
     return f"{hits / n:.1%} [{low:.1%}, {high:.1%}]"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _markdown(table: Table) -> str:
+    head, *rows = table
     lines = [head, ["---"] * len(head), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 

@@ -84,26 +84,32 @@ def test_a_planted_change_moves_the_value_it_is_meant_for(models: ModuleType, na
 
 
 def test_counts_of_new_models_leave_the_rows_of_the_others() -> None:
-    page = trust.PAGE.read_text("utf-8")
-    for name, table in trust.added(page, trust.tables_of({}), set()).items():
-        assert f"<!-- {name} -->\n{table}\n<!-- end -->" in page, name
+    old = trust.stored()
+    for name, table in trust.added(old, trust.tables_of({}), set()).items():
+        assert table == old[name], name
     counts = Counter({"n": 300, "pass": 297, "regression": 3, "rule: value > baseline + tolerance": 300})
     cells = {("a new model", "9 trials", 0.0, audit, False): trust.Cell(counts) for audit in ("jsd", "whole probe")}
-    found = trust.added(page, trust.tables_of(cells), {"a new model"})
-    assert "| a new model | 9 trials | jsd | 300 | 1.0% [0.3%, 2.9%] | 0% |" in found["alarms"]
-    (before,), (after,) = (
-        [line for line in text.splitlines() if line.startswith("| jsd |")]
-        for text in (
-            page.partition("<!-- by audit -->")[2].partition("<!-- end -->")[0],
-            found["by audit"],
-        )
-    )
-    assert int(after.split("|")[2]) == int(before.split("|")[2]) + 300
+    found = trust.added(old, trust.tables_of(cells), {"a new model"})
+    assert ["a new model", "9 trials", "jsd", "300", "1.0% [0.3%, 2.9%]", "0%"] in [row[:6] for row in found["alarms"]]
+    before, after = ({row[0]: row for row in tables["by audit"]}["jsd"] for tables in (old, found))
+    assert int(after[1]) == int(before[1]) + 300
 
 
-def test_readme_and_faq_quote_the_false_alarms_of_the_trust_page() -> None:
-    quoted = trust.false_alarms(trust.PAGE.read_text("utf-8"))
-    assert [trust.QUOTED.findall(path.read_text("utf-8")) for path in trust.QUOTING] == [[quoted], [quoted]]
+def test_pages_show_and_quote_the_stored_tables() -> None:
+    tables = trust.stored()
+    stale = [path.name for path, text in trust.pages(tables).items() if path.read_text("utf-8") != text]
+    assert stale == [], "run `python -m benchmarks.trust --pages`"
+    for path in trust.QUOTING:
+        assert trust.QUOTED.findall(path.read_text("utf-8")) == [trust.false_alarms(tables)], path
+
+
+def test_each_table_of_both_errors_has_the_counts_of_its_parts() -> None:
+    tables = trust.stored()
+    rows = {row[0]: row for row in trust.both_errors(tables)}
+    worse = [row for row in tables["found"][1:] if row[2] == "jsd" and 1.65 <= float(row[4]) <= 2.35]
+    passed = sum(round(int(row[3]) * float(row[7].rstrip("%")) / 100) for row in worse)
+    assert rows["`jsd`"][-1].startswith(f"{passed / sum(int(row[3]) for row in worse):.1%} [")
+    assert {row[0].strip("`") for row in rows.values()} >= {row[0] for row in tables["nulls by audit"][1:]}
 
 
 @pytest.mark.parametrize(("alpha", "share"), [(0.05, "24 %"), (0.01, "13 %"), (0.0025, "8 %")])
@@ -111,7 +117,7 @@ def test_the_share_of_false_alarms_that_return_is_that_of_two_runs_with_one_base
     # The errors of two changes with a common baseline have the correlation 1/2.
     both = multivariate_normal([0, 0], [[1, 0.5], [0.5, 1]]).cdf(np.full(2, norm.ppf(alpha)))
     assert f"{both / alpha:.0%}".replace("%", " %") == share
-    rows = trust.PAGE.read_text("utf-8").partition("### Runs that share a baseline")[2].partition("## ")[0].splitlines()
+    rows = trust.PAGE.read_text("utf-8").partition("## Runs that share a baseline")[2].partition("## ")[0].splitlines()
     (row,) = [row for row in rows if row.startswith(f"| {alpha * 100:g} % |")]
     assert row.split("|")[2].strip() == share
 

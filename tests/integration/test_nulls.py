@@ -51,8 +51,8 @@ def test_counts_follow_from_the_true_values(tmp_path: Path) -> None:
     # The true change is not known: the mean change, 0.1, takes its place.
     assert cells["dice", "9", "mean_gap", "changed"].change_covers == 2
     assert (cell.limited, cells["dice", "9", "mean_gap", "changed"].limited) == (2, 0)
-    table = trust.nulls_tables(cells)["nulls by audit"].splitlines()[-1]
-    assert table.startswith("| mean_gap | 2 | 50.0% [9.5%, 90.5%] | 50.0% [9.5%, 90.5%] | 50% |")
+    last = trust.nulls_tables(cells)["nulls by audit"][-1]
+    assert last[:5] == ["mean_gap", "2", "50.0% [9.5%, 90.5%]", "50.0% [9.5%, 90.5%]", "50%"]
 
 
 def results(design: str, size: str, audit: str, state: str, runs: int = 8) -> list[nulls.Row]:
