@@ -13,7 +13,6 @@ goes through. With `--faults`, that share of the requests meets a status 503 or 
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import os
 import random
@@ -203,9 +202,9 @@ def check_baselines(folder: Path) -> int:
     paths = list((folder / "baselines").glob("*.json"))
     for path in paths:
         assert json.loads(path.read_text())["items"]
-        answers = path.with_name(f"{path.stem}.responses.jsonl.gz")
+        answers = path.with_name(f"{path.stem}.responses.jsonl")
         if answers.exists():
-            for line in gzip.decompress(answers.read_bytes()).splitlines():
+            for line in answers.read_bytes().splitlines():
                 json.loads(line)
     return len(paths)
 

@@ -248,7 +248,7 @@ def _sort_key(change: ItemChange) -> tuple[int, float, str, str]:
 
 # Two versions of a folder's baselines, each read from the working tree or from a commit of its git repository.
 
-SUMMARY_SUFFIX, ANSWERS_SUFFIX = ".json", ".responses.jsonl.gz"
+SUMMARY_SUFFIX, ANSWERS_SUFFIX = ".json", ".responses.jsonl"
 WORKING_TREE = "working tree"
 MOST_FILE_BYTES = 64 * 1024**2
 """Maximum size in bytes of a file that is read from a commit; larger files are not read."""
@@ -373,7 +373,7 @@ def _snapshot_of_commit(place: Path, commit: str, inside: str, copy: Path, name:
         facts, _, path = line.partition(b"\t")
         mode, _, blob, size = facts.split()
         file = path.decode("utf-8", "surrogateescape")
-        if not mode.startswith(b"100") or not file.endswith((SUMMARY_SUFFIX, ANSWERS_SUFFIX)):
+        if not mode.startswith(b"100") or not file.endswith((SUMMARY_SUFFIX, ANSWERS_SUFFIX, f"{ANSWERS_SUFFIX}.gz")):
             continue  # a link, a folder, or a file that belongs to no baseline
         if int(size) > MOST_FILE_BYTES:
             too_large.append(file)

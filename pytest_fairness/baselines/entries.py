@@ -13,9 +13,9 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from hashlib import sha256
-from itertools import pairwise, zip_longest
+from itertools import accumulate, pairwise, zip_longest
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, BinaryIO, Literal, Self, cast
 
 from pydantic import (
     BaseModel,
@@ -42,6 +42,11 @@ LARGEST = 1e12
 MOST_CONTRIBUTIONS = 10
 SEALED = ("value", "interval", "standard_error", "n", "missing", "answers")
 """Keys of an entry in files that `Entry.seal` covers."""
+FIRST = (
+    *("value", "interval", "reason", "limit", "tolerance", "n", "missing", "contributions"),
+    *("target", "served", "date", "file", "labels", "sampling"),
+)
+"""Keys of an entry with which it begins in files: what a reviewer reads. The others are for comparisons."""
 LONGEST_NAME = 100
 
 Text = InstanceOf[str]
@@ -98,7 +103,8 @@ class Entry:
         labels: names and values that identify the item, such as its group.
         limit, tolerance: limit and tolerance of the item when it was measured; `limit` is `None` without a limit.
         contributions: the `MOST_CONTRIBUTIONS` largest contributions to the value; see `Explanation`.
-        accepted_by, reason: who accepted the value, and why, in files of earlier versions; no longer written.
+        accepted_by: who accepted the value, in files of earlier versions; no longer written.
+        reason: the value in words; in files of earlier versions, why it was accepted.
         answers: hash of the answers, also if they were not kept; set by `update_baseline`.
         seal: hash of the measurement and `answers`, which shows an edit of either; see `sealed`.
     """
@@ -149,6 +155,7 @@ class Entry:
             answer_set=None,
             served=list(served) or None,
             contributions=_largest(contributions or {}) or None,
+            reason=measurement.explanation.phrase or None,
             **more,
         )
 
@@ -156,7 +163,7 @@ class Entry:
         """Return the entry as JSON, with numbers of 6 significant digits and without optional keys that are `None`."""
         plain = _ENTRY.dump_python(self, by_alias=True)
         unset = {name for name in _OPTIONAL if plain[name] is None}
-        return {name: rounded(value) for name, value in plain.items() if name not in unset}
+        return {name: rounded(plain[name]) for name in dict.fromkeys([*FIRST, *plain]) if name not in unset}
 
     def sealed(self, answers: str | None) -> Entry:
         """Return the entry with the hash of its answers, and with its seal."""
@@ -247,10 +254,11 @@ _ENTRY = TypeAdapter(Entry)
 SUMMARY = TypeAdapter(Summary)
 
 
-# Reader and writer of the answers of a baseline, which are stored as JSON Lines in a gzip file.
+# Reader and writer of the answers of a baseline, which are stored as JSON Lines.
 #
 # An answer set holds the answers that were measured together. Its id is a hash of its content, so that the reader
-# detects a file that was damaged, merged or edited. In the file, the id is stored under the key `generation`.
+# detects a file that was damaged, merged or edited. A line with the id stands before the set's answers; in files of
+# earlier versions, each answer has it under the key `generation`.
 
 
 class _Judgement(BaseModel, extra="forbid", defer_build=True):
@@ -259,7 +267,7 @@ class _Judgement(BaseModel, extra="forbid", defer_build=True):
 
 
 class _StoredRow(BaseModel, extra="forbid", defer_build=True):
-    generation: Text
+    generation: Text | None = None
     labels: dict[Text, Text]
     trial: Annotated[int, Field(strict=True, ge=0)]
     text: Text | None
@@ -269,8 +277,10 @@ class _StoredRow(BaseModel, extra="forbid", defer_build=True):
 
 MAX_BYTES = 4 * 1024**3
 """Maximum size in bytes of all answers of a baseline, after decompression."""
+LARGEST_TEXT = 1_000_000
+"""Size in bytes above which answers are compressed, because GitHub shows no changes in a larger text."""
 
-_PLAIN = frozenset({"generation", "labels", "trial", "text"})
+_PLAIN = frozenset({"labels", "trial", "text"})
 
 _encode = json.JSONEncoder(sort_keys=True).encode
 
@@ -297,24 +307,36 @@ class Row:
     refused: bool = False
 
 
+def compressed(path: Path) -> Path:
+    """Return the path of the gzip file that holds many answers in place of the file of text."""
+    return path.with_name(f"{path.name}.gz")
+
+
 def read_answers(path: Path, most_bytes: int = MAX_BYTES) -> dict[str, list[Row]] | None:
-    """Return sorted answers by answer set; `None` if there is no file.
+    """Return sorted answers by answer set, from the file of text and from the gzip file; `None` if there is no file.
+
+    A killed run may leave both files.
 
     Raises:
-        BaselineError: the file cannot be read, has more than `most_bytes` after decompression, or was changed.
+        BaselineError: a file cannot be read, has more than `most_bytes` after decompression, or was changed.
     """
+    found = [answer_sets for file in (path, compressed(path)) if (answer_sets := _read_file(file, most_bytes))]
+    return {name: rows for answer_sets in found for name, rows in answer_sets.items()} or None
+
+
+def _read_file(path: Path, most_bytes: int) -> dict[str, list[Row]]:
     try:
-        with gzip.open(path, "rb") as file:
+        with _open(path) as file:
             # Truncation is detected only at the end of a file: the whole file is checked before any answer is read.
             _require_bounds(path, file, most_bytes)
-        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
-            answer_sets = _read(path, lines)
+        with _open(path) as file:
+            answer_sets = _read(path, (line.decode("utf-8") for line in file))
     except FileNotFoundError:
-        return None
+        return {}
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise damaged_file_error(path, "is not a complete gzip file") from error
     except UnicodeDecodeError as error:
-        raise damaged_file_error(path, "the decompressed text is not UTF-8") from error
+        raise damaged_file_error(path, "the text is not UTF-8") from error
     except OSError as error:
         raise BaselineError(f"{path}: cannot be read ({error.strerror}). Make it readable, or move it away.") from error
     for answer_set, rows in answer_sets.items():
@@ -329,21 +351,35 @@ def read_answers(path: Path, most_bytes: int = MAX_BYTES) -> dict[str, list[Row]
     return answer_sets
 
 
+def _open(path: Path) -> BinaryIO:
+    return cast("BinaryIO", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+
+
 def write_answers(path: Path, answer_sets: Mapping[str, Sequence[Row]]) -> None:
-    """Write the answers, equal ones to byte-identical files; remove the file if there are none.
+    """Write the answers, equal ones to equal text; remove the files if there are none.
+
+    Up to `LARGEST_TEXT` bytes are written as text, more are compressed; the other file is removed.
 
     Raises:
         OSError: the file cannot be written; the old file is unchanged.
     """
-    ordered = {answer_set: sorted_rows(answer_sets[answer_set]) for answer_set in sorted(answer_sets)}
-    if not any(ordered.values()):
+    ordered = {answer_set: rows for answer_set in sorted(answer_sets) if (rows := sorted_rows(answer_sets[answer_set]))}
+    if not ordered:
         path.unlink(missing_ok=True)
-    elif not _has_lines(path, _lines(ordered)):
-        # Machines compress differently: a file that holds the same answers in other bytes is not written again.
-        compressed = io.BytesIO()
-        with gzip.GzipFile(filename="", mode="wb", fileobj=compressed, mtime=0) as file:
-            file.writelines(_lines(ordered))
-        replace_file(path, compressed.getvalue())
+        compressed(path).unlink(missing_ok=True)
+        return
+    is_text = next((False for size in accumulate(map(len, _lines(ordered))) if size > LARGEST_TEXT), True)
+    file, other = (path, compressed(path)) if is_text else (compressed(path), path)
+    # Machines compress differently: a file that holds the same answers in other bytes is not written again.
+    if not _has_lines(file, _lines(ordered)):
+        content = io.BytesIO()
+        if is_text:
+            content.writelines(_lines(ordered))
+        else:
+            with gzip.GzipFile(filename="", mode="wb", fileobj=content, mtime=0) as packed:
+                packed.writelines(_lines(ordered))
+        replace_file(file, content.getvalue())
+    other.unlink(missing_ok=True)
 
 
 def answer_set_for(rows: Iterable[Row], answer_sets: Mapping[str, Sequence[Row]]) -> str | None:
@@ -385,7 +421,7 @@ def damaged_file_error(path: Path, problem: str, line: int | None = None) -> Bas
     )
 
 
-def _require_bounds(path: Path, file: gzip.GzipFile, most_bytes: int) -> None:
+def _require_bounds(path: Path, file: BinaryIO, most_bytes: int) -> None:
     total, line, length = 0, 1, 0
     while block := file.read(1 << 20):
         total += len(block)
@@ -403,25 +439,34 @@ def _require_bounds(path: Path, file: gzip.GzipFile, most_bytes: int) -> None:
 def _read(path: Path, lines: Iterable[str]) -> dict[str, list[Row]]:
     """Return answers by answer set, in the file's order; an invalid line raises `BaselineError`."""
     answer_sets: dict[str, list[Row]] = {}
+    answer_set: str | None = None
     labels: Mapping[str, str] = {}
     for number, line in enumerate(lines, start=1):
         line = line.removesuffix("\n")
         if not line:
             continue
+        if line.startswith(("<<<<<<<", ">>>>>>>")):
+            raise damaged_file_error(path, "holds an unresolved merge conflict", number)
         try:
             row = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise damaged_file_error(path, f"is not JSON ({error})", number) from error
+        if isinstance(row, dict) and row.keys() == {"answer_set"} and isinstance(row["answer_set"], str):
+            answer_set = row["answer_set"]
+            continue
         if not _is_plain(row):
             try:
                 _StoredRow.model_validate(row)
             except ValidationError as error:
                 raise damaged_file_error(path, f"is not an answer ({first_error(error)})", number) from error
+        answer_set = row.get("generation", answer_set)
+        if answer_set is None:
+            raise damaged_file_error(path, "is not an answer (no line before it names its answer set)", number)
         if row["labels"] != labels:
             # Many answers have the same labels: one copy of the labels in memory is enough.
             labels = {sys.intern(name): sys.intern(text) for name, text in row["labels"].items()}
         read = Row(labels, row["trial"], row["text"], row.get("judged"), row.get("refused", False))
-        answer_sets.setdefault(row["generation"], []).append(read)
+        answer_sets.setdefault(answer_set, []).append(read)
     return answer_sets
 
 
@@ -429,8 +474,8 @@ def _is_plain(row: Json) -> bool:
     """Return whether a row is valid with the required keys alone, which skips the slower validation."""
     return (
         isinstance(row, dict)
-        and row.keys() == _PLAIN
-        and type(row["generation"]) is str
+        and row.keys() - {"generation"} == _PLAIN
+        and type(row.get("generation", "")) is str
         and type(row["text"]) in (str, type(None))
         and type(row["trial"]) is int
         and row["trial"] >= 0
@@ -441,7 +486,7 @@ def _is_plain(row: Json) -> bool:
 
 def _has_lines(path: Path, lines: Iterable[bytes]) -> bool:
     try:
-        with gzip.open(path, "rb") as file:
+        with _open(path) as file:
             return all(one == other for one, other in zip_longest(file, lines))
     except (OSError, EOFError, zlib.error):
         return False
@@ -449,12 +494,13 @@ def _has_lines(path: Path, lines: Iterable[bytes]) -> bool:
 
 def _lines(answer_sets: Mapping[str, Sequence[Row]]) -> Iterator[bytes]:
     for answer_set, rows in answer_sets.items():
-        for row in rows:
-            yield _encode({"generation": answer_set, **_json(row)}).encode("ascii") + b"\n"
+        for line in ({"answer_set": answer_set}, *map(_json, rows)):
+            # Python escapes a lone surrogate in the same way as JSON.
+            yield f"{json.dumps(line, ensure_ascii=False)}\n".encode("utf-8", "backslashreplace")
 
 
 def _digest(ordered: Iterable[Row]) -> str:
-    """Return the first 12 hex digits of the SHA-256 of sorted answers as in the file, without `generation`."""
+    """Return the first 12 hex digits of the SHA-256 of sorted answers."""
     digest = sha256()
     for number, row in enumerate(ordered):
         # JSON in ASCII keeps every text, even lone surrogates, and the hash depends on no encoding.

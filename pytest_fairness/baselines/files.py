@@ -30,8 +30,8 @@ from pytest_fairness.version import __version__
 
 # Reader of the baselines of a repository: for each probe, a readable summary and the answers that were measured.
 #
-# `<probe>.json` is the summary, in a form that is easy to read in a diff. `<probe>.responses.jsonl.gz` holds the
-# answers in answer sets. An entry of the summary names the answer set from which it was measured.
+# `<probe>.json` is the summary, in a form that is easy to read in a diff. `<probe>.responses.jsonl` holds the answers
+# in answer sets, many of them compressed as `.gz`. An entry of the summary names the answer set of its measurement.
 
 Stamp = tuple[int, int]
 
@@ -42,14 +42,13 @@ class Baseline:
 
     Attributes:
         items: entries of the summary, by item id.
-        summary_path, answers_path: paths of the two files; the file of answers may be absent.
-        stamps: modification time (ns) and size (bytes) of each file; `None` for a file that does not exist.
+        summary_path: path of the summary.
+        stamps: modification time (ns) and size (bytes) of each of `paths`; `None` for a file that does not exist.
     """
 
     items: Mapping[str, Entry]
     summary_path: Path
-    answers_path: Path
-    stamps: tuple[Stamp | None, Stamp | None]
+    stamps: Sequence[Stamp | None]
 
     def answers(self, answer_set: str | None) -> list[Row]:
         """Return an answer set's sorted answers, if kept; raise `BaselineError` if the file is damaged or lacks it."""
@@ -65,13 +64,19 @@ class Baseline:
         return list(self.answer_sets[answer_set])
 
     @property
+    def answers_path(self) -> Path:
+        """Return the path of the file of answers, which may be absent."""
+        path = _answers_path(self.summary_path)
+        return entries.compressed(path) if entries.compressed(path).exists() and not path.exists() else path
+
+    @property
     def size(self) -> int:
         return sum(map(len, (self.answer_sets or {}).values()))
 
     @cached_property
     def answer_sets(self) -> Mapping[str, Sequence[Row]] | None:
         """Answers by answer set, read at the first access; `None` if the file is absent."""
-        return entries.read_answers(self.answers_path)
+        return entries.read_answers(_answers_path(self.summary_path))
 
 
 def read_baseline(folder: Path, name: str, known: Baseline | None = None) -> Baseline | None:
@@ -80,8 +85,8 @@ def read_baseline(folder: Path, name: str, known: Baseline | None = None) -> Bas
     Raises:
         BaselineError: the summary cannot be read or is not valid, or its probe's name differs from `name` only by case.
     """
-    summary_path, answers_path = paths(folder, name)
-    stamps = _stamp(summary_path), _stamp(answers_path)
+    summary_path, *_ = files = paths(folder, name)
+    stamps = tuple(map(_stamp, files))
     if known is not None and (known.summary_path, known.stamps) == (summary_path, stamps):
         return known
     try:
@@ -97,7 +102,7 @@ def read_baseline(folder: Path, name: str, known: Baseline | None = None) -> Bas
     stored, items = _parse_summary(summary_path, text)
     if stored != name and name_key(stored) == name_key(name):
         raise _case_error(summary_path, stored, name)
-    return Baseline(items, summary_path, answers_path, stamps)
+    return Baseline(items, summary_path, stamps)
 
 
 def require_own(baseline: Baseline | None, item: str, file: Path, root: Path) -> None:
@@ -136,11 +141,21 @@ def _case_error(path: Path, stored: str, name: str) -> BaselineError:
     )
 
 
-def paths(folder: Path, name: str) -> tuple[Path, Path]:
-    """Return the paths of summary and answers; raise `BaselineError` if the name cannot be that of a file."""
+def paths(folder: Path, name: str) -> tuple[Path, Path, Path]:
+    """Return the paths of the summary, of the answers as text and of compressed answers.
+
+    Raises:
+        BaselineError: the name cannot be that of a file.
+    """
     if (problem := name_problem(name)) is not None:
         raise BaselineError(f"A baseline cannot be named {name!r}: {problem}. Choose another name.")
-    return folder / f"{name}.json", folder / f"{name}.responses.jsonl.gz"
+    summary = folder / f"{name}.json"
+    answers = _answers_path(summary)
+    return summary, answers, entries.compressed(answers)
+
+
+def _answers_path(summary: Path) -> Path:
+    return summary.with_suffix(".responses.jsonl")
 
 
 def _stamp(path: Path) -> Stamp | None:
@@ -213,7 +228,7 @@ def update_baseline(
         BaselineError: the old files or the new content are not valid (the old files then stay unchanged), another
             baseline's name differs from `name` only by case, or the new files cannot be written.
     """
-    summary_path, answers_path = paths(folder, name)
+    summary_path, answers_path, _ = paths(folder, name)
     require_distinct(folder, name)
     old = read_baseline(folder, name)
     old_items = old.items if old else {}
@@ -239,7 +254,7 @@ def update_baseline(
     summary = {
         "schema": SCHEMA_VERSION,
         "probe": name,
-        "items": {item: entry.to_json() for item, entry in {**kept, **new}.items()},
+        "items": {item: entry.to_json() for item, entry in sorted({**kept, **new}.items())},
     }
     try:
         SUMMARY.validate_python(summary)
@@ -263,7 +278,7 @@ def update_baseline(
 
 
 def _summary_bytes(summary: Mapping[str, Json]) -> bytes:
-    text = json.dumps(summary, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(summary, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     # Python escapes a lone surrogate in the same way as JSON.
     return text.encode("utf-8", "backslashreplace")
 

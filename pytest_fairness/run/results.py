@@ -17,7 +17,7 @@ from pytest_fairness.answers import reading
 from pytest_fairness.audits.documents import as_written
 from pytest_fairness.audits.unit_audit import shared_changes
 from pytest_fairness.baselines.changes import ItemChange, Snapshot, ignoring_pattern
-from pytest_fairness.baselines.entries import Entry, MeasuredBy, Row, rounded
+from pytest_fairness.baselines.entries import Entry, MeasuredBy, Row, compressed, rounded
 from pytest_fairness.baselines.files import (
     Baseline,
     changed_sampling,
@@ -466,9 +466,10 @@ class Baselines:
             raise BaselineStale(["answers to equal prompts, which are no longer stored"])
         if not answers:
             found = by_value()
-            pattern = None if answers_path.exists() else ignoring_pattern(answers_path)
-            why = f"{answers_path.name} is absent, as git ignores it ({pattern})"
-            return _by_value(found, why) if pattern else found
+            for path in () if answers_path.exists() else (answers_path, compressed(answers_path)):
+                if pattern := ignoring_pattern(path):
+                    return _by_value(found, f"{path.name} is absent, as git ignores it ({pattern})")
+            return found
 
         key = self._measurer.key("compare", item, measured.answers, answers)
         if (kept := self._measurer.kept(key, Comparison.from_json)) is not None:

@@ -36,7 +36,7 @@ def verdicts(project: Project, gate: str, male: float, female: float, *, answers
     project.write("probes/loan.csv", decisions(0.6, 0.4, 1))
     project.run("--fairness-rebaseline", target=None)
     if not answers:
-        (project.path / "baselines/loan.responses.jsonl.gz").unlink()
+        (project.path / "baselines/loan.responses.jsonl").unlink()
     project.write("probes/loan.csv", decisions(male, female, 2))
     return {name.partition("[")[0]: verdict for name, verdict in project.verdicts(target=None).items()}
 
@@ -63,13 +63,13 @@ def test_a_gap_that_stays_passes_by_its_sign_and_is_inconclusive_without_a_sign(
 
 
 def test_the_pattern_by_which_git_ignores_the_answers_is_named(project: Project) -> None:
-    project.write(".gitignore", "*.xml\n*.gz\n")
+    project.write(".gitignore", "*.xml\n*.jsonl\n")
     project.git("init", "-q")
     verdicts(project, "significant", 0.5, 0.5, answers=False)
     result = project.run("--fairness", "-v", target=None)
-    assert says(result, "loan.responses.jsonl.gz is absent, as git ignores it (.gitignore:2 *.gz)")
+    assert says(result, "loan.responses.jsonl is absent, as git ignores it (.gitignore:2 *.jsonl)")
     result = project.run("--fairness-rebaseline", target=None)
-    assert says(result, "git ignores loan.responses.jsonl.gz (.gitignore:2 *.gz)")
+    assert says(result, "git ignores loan.responses.jsonl (.gitignore:2 *.jsonl)")
 
 
 EDITS = {

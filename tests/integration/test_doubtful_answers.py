@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -272,7 +271,7 @@ def test_todays_value_counts_where_another_version_measured_it(with_baseline: Pr
 
 def test_a_value_that_no_audit_has_is_an_error(with_baseline: Project) -> None:
     edited(with_baseline, value=7)
-    Path(with_baseline.path / "baselines/gifts.responses.jsonl.gz").unlink()
+    Path(with_baseline.path / "baselines/gifts.responses.jsonl").unlink()
     result = with_baseline.run("--fairness", target="python:app:varied")
     result.assert_outcomes(errors=1)
     assert says(result, f"the value of {ITEM} is 7, but values of refusals are between -1 and 1.")
@@ -282,8 +281,8 @@ def test_refusals_that_only_the_target_tells_are_kept_with_the_baseline(varied: 
     varied.probe(text=PROBE_OF_TWO.replace("{limit: 0.5}", "{tolerance: 0.5}"))
     with ChatServer(answers_with(every=4, reason="content_filter")) as server:
         varied.run("--fairness-rebaseline", "--fairness-base-url", server.url, target="openai:m")
-        content = gzip.decompress((varied.path / "baselines/gifts.responses.jsonl.gz").read_bytes())
-        rows = [json.loads(line) for line in content.splitlines()]
+        content = (varied.path / "baselines/gifts.responses.jsonl").read_bytes()
+        rows = [json.loads(line) for line in content.splitlines()[1:]]
         assert sum(row.get("refused", False) for row in rows) == 15
         assert only(varied.report("--fairness-base-url", server.url, target="openai:m"))["verdict"] != "error"
 

@@ -86,7 +86,7 @@ def edit_baseline(project: Project) -> None:
 
 
 def edit_baseline_answers(project: Project) -> None:
-    (project.path / "baselines/gifts.responses.jsonl.gz").unlink()
+    (project.path / "baselines/gifts.responses.jsonl").unlink()
 
 
 @pytest.mark.parametrize("change", [edit_description, edit_limit, edit_response, edit_baseline, edit_baseline_answers])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from typing import Any
 
@@ -79,8 +78,8 @@ def test_at_temperature_0_equal_prompts_are_one_request_and_one_observation(peop
 
 def test_a_baseline_of_equal_prompts_without_its_answers_is_stale(people: Project) -> None:
     people.run("--fairness-rebaseline", target=TARGET)
-    path = people.path / "baselines/people.responses.jsonl.gz"
-    rows = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+    path = people.path / "baselines/people.responses.jsonl"
+    rows = [json.loads(line) for line in path.read_bytes().splitlines()[1:]]
     assert len({row["text"] for row in rows}) > 20
     path.unlink()
     found = item(people, "--fairness-fresh")

@@ -30,16 +30,16 @@ def test_the_baseline_keeps_what_a_reviewer_needs(gifts: Project) -> None:
         "tolerance": 0.25,
         "contributions": {"Kim": 1.0, "Alex": 0.0},
     }
-    assert not {"limit", "reason", "accepted_by"} & entry.keys()
+    assert list(entry)[:3] == ["value", "interval", "reason"]
+    assert entry["reason"] == "refusals differ by +1 (100% for Kim, 0% for Alex)"
+    assert not {"limit", "accepted_by"} & entry.keys()
     assert "Jane Doe" not in (gifts.path / "baselines/gifts.json").read_text("utf-8")
     gifts.run("--fairness", target="python:app:biased").assert_outcomes(passed=2)
 
 
 def test_the_same_answers_change_no_byte(gifts: Project) -> None:
     def state() -> list[bytes]:
-        return [
-            (gifts.path / "baselines" / f"gifts.{suffix}").read_bytes() for suffix in ("json", "responses.jsonl.gz")
-        ]
+        return [(gifts.path / "baselines" / f"gifts.{suffix}").read_bytes() for suffix in ("json", "responses.jsonl")]
 
     gifts.run("--fairness-rebaseline")
     first = state()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from importlib.util import find_spec
@@ -44,7 +43,7 @@ def without_time(report: dict[str, Any]) -> str:
 def without_date(project: Project, name: str) -> str:
     """A baseline as text, but for its date, with its answers."""
     lines = (project.path / f"baselines/{name}.json").read_text().splitlines()
-    answers = gzip.decompress((project.path / f"baselines/{name}.responses.jsonl.gz").read_bytes()).decode()
+    answers = (project.path / f"baselines/{name}.responses.jsonl").read_bytes().decode()
     return "\n".join([*(line for line in lines if '"date"' not in line), answers])
 
 

@@ -230,7 +230,7 @@ def test_each_has_a_baseline_of_its_own(project: Project) -> None:
     assert says(result, f"new baselines of gifts@rude: {KIM[:-1]},target=rude]: none -> 1")
     assert sorted(path.name for path in (project.path / "baselines").iterdir()) == [
         "gifts@rude.json",
-        "gifts@rude.responses.jsonl.gz",
+        "gifts@rude.responses.jsonl",
     ]
     project.run("--fairness-rebaseline", *BOTH, target=None)
     assert set(project.read("baselines/gifts@kind.json")["items"]) == set(of("kind", KIM, LOU))

@@ -20,7 +20,7 @@ def test_the_largest_answer_is_kept_and_read_again(tmp_path: Path) -> None:
     rows = [Row({"name": "Kim"}, trial, "\x01" * LARGEST) for trial in range(2)]
     answer_set = answer_set_for(rows, {})
     assert answer_set is not None
-    path = tmp_path / "gifts.responses.jsonl.gz"
+    path = tmp_path / "gifts.responses.jsonl"
     write_answers(path, {answer_set: rows})
     assert read_answers(path) == {answer_set: rows}
 
@@ -32,24 +32,24 @@ def test_a_gzip_bomb_is_a_damaged_baseline(tmp_path: Path) -> None:
     with pytest.raises(
         BaselineError, match=r"gifts.responses.jsonl.gz:2: the line is longer than the maximum of 33,554,432 bytes"
     ):
-        read_answers(path)
+        read_answers(path.with_suffix(""))
     path.write_bytes(gzip.compress(b"\n" * 10_000_000) * 100)
     with pytest.raises(BaselineError, match=r"gifts.responses.jsonl.gz:2: the line is empty"):
-        read_answers(path)
+        read_answers(path.with_suffix(""))
 
 
 def test_a_baseline_has_only_so_many_bytes(tmp_path: Path) -> None:
     path = tmp_path / "gifts.responses.jsonl.gz"
     path.write_bytes(gzip.compress(b"[1]\n" * 1_000_000))
     with pytest.raises(BaselineError, match=r"larger than the maximum of 1,000,000 bytes.*git checkout"):
-        read_answers(path, 1_000_000)
+        read_answers(path.with_suffix(""), 1_000_000)
 
 
 def test_deep_json_in_a_baseline(tmp_path: Path) -> None:
     path = tmp_path / "gifts.responses.jsonl.gz"
     path.write_bytes(gzip.compress(b"[" * 1_000_000 + b"\n"))
     with pytest.raises(BaselineError, match=r"gifts.responses.jsonl.gz:1: is not JSON"):
-        read_answers(path)
+        read_answers(path.with_suffix(""))
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl"])

@@ -79,7 +79,9 @@ def test_summary_is_made_for_a_diff(tmp_path: Path) -> None:
     data = json.loads(text)
     assert data["schema"] == 1
     assert data["probe"] == "products"
-    assert text == json.dumps(data, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    assert text == json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    assert list(data["items"]) == ["jsd[race=Black]", "svm[Straße=東京]"]
+    assert list(data["items"]["jsd[race=Black]"])[:4] == ["value", "interval", "n", "missing"]
     assert set(data["items"]["jsd[race=Black]"]) == {
         "answers",
         "seal",
@@ -102,9 +104,48 @@ def test_equal_answers_give_equal_bytes(tmp_path: Path) -> None:
     written(tmp_path / "one", answers=rows())
     written(tmp_path / "two", answers=[*reversed(rows()), *rows()])
     assert content(tmp_path / "one") == content(tmp_path / "two")
-    header = (tmp_path / "one" / "products.responses.jsonl.gz").read_bytes()[:10]
+
+
+def test_many_answers_are_compressed_to_equal_bytes(tmp_path: Path) -> None:
+    many = [replace(row, text=f"{row.text} " * 20_000) for row in rows()]
+    written(tmp_path)
+    written(tmp_path, answers=many)
+    assert sorted(content(tmp_path)) == ["products.json", "products.responses.jsonl.gz"]
+    header = (tmp_path / "products.responses.jsonl.gz").read_bytes()[:10]
     assert header[3] == 0, "a flag of the header is set: it holds a file name"
     assert header[4:8] == b"\0\0\0\0", "the header holds a time"
+    read = read_baseline(tmp_path, "products")
+    assert read is not None
+    assert read.size == len(many)
+    written(tmp_path)
+    assert sorted(content(tmp_path)) == ["products.json", "products.responses.jsonl"]
+
+
+def test_a_file_of_an_earlier_version_is_read_and_written_as_text(tmp_path: Path) -> None:
+    baseline = written(tmp_path)
+    (name,) = {entry.answer_set for entry in baseline.items.values()}
+    lines = [{"generation": name, **json.loads(line)} for line in text_of_answers(tmp_path).splitlines()[1:]]
+    before = content(tmp_path)
+    (tmp_path / "products.responses.jsonl").unlink()
+    (tmp_path / "products.responses.jsonl.gz").write_bytes(gz("\n".join(map(json.dumps, lines)) + "\n"))
+    read = read_baseline(tmp_path, "products")
+    assert read is not None
+    assert read.answers(name) == baseline.answers(name)
+    written(tmp_path)
+    assert content(tmp_path) == before
+
+
+def test_both_files_of_answers_that_a_killed_run_left_are_read(tmp_path: Path) -> None:
+    baseline = written(tmp_path)
+    text = tmp_path / "products.responses.jsonl"
+    kept = text.read_bytes()
+    again = written(tmp_path, answers=rows("second"))
+    (tmp_path / "products.responses.jsonl.gz").write_bytes(gzip.compress(kept))
+    read = read_baseline(tmp_path, "products")
+    assert read is not None
+    for each in (baseline, again):
+        for entry in each.items.values():
+            assert read.answers(entry.answer_set)
 
 
 def test_bytes_do_not_depend_on_the_process(tmp_path: Path) -> None:
@@ -121,12 +162,12 @@ def test_bytes_do_not_depend_on_the_process(tmp_path: Path) -> None:
 
 def test_rows_are_sorted_json_lines(tmp_path: Path) -> None:
     written(tmp_path)
-    with gzip.open(tmp_path / "products.responses.jsonl.gz", "rt", encoding="utf-8") as file:
-        lines = [json.loads(line) for line in file]
+    first, *lines = map(json.loads, text_of_answers(tmp_path).splitlines())
+    assert list(first) == ["answer_set"]
     assert [(line["labels"]["race"], line["trial"]) for line in lines] == [
         (group, trial) for group in sorted(GROUPS) for trial in range(3)
     ]
-    assert {tuple(sorted(line)) for line in lines} == {("generation", "labels", "text", "trial")}
+    assert {tuple(sorted(line)) for line in lines} == {("labels", "text", "trial")}
 
 
 @given(
@@ -142,7 +183,7 @@ def test_rows_are_sorted_json_lines(tmp_path: Path) -> None:
     )
 )
 def test_any_text_survives(tmp_path_factory: pytest.TempPathFactory, given_rows: list[Row]) -> None:
-    path = tmp_path_factory.mktemp("answers") / "x.jsonl.gz"
+    path = tmp_path_factory.mktemp("answers") / "x.responses.jsonl"
     answer_set = answer_set_for(given_rows, {})
     assert answer_set is not None
     write_answers(path, {answer_set: given_rows})
@@ -181,10 +222,11 @@ def test_the_date_is_that_of_the_content(tmp_path: Path) -> None:
 
 def test_the_same_answers_compressed_elsewhere_stay_as_they_are(tmp_path: Path) -> None:
     path = tmp_path / "products.responses.jsonl.gz"
-    written(tmp_path)
+    many = [replace(row, text=f"{row.text} " * 20_000) for row in rows()]
+    written(tmp_path, answers=many)
     path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()), compresslevel=1, mtime=7))
     before = content(tmp_path)
-    written(tmp_path)
+    written(tmp_path, answers=many)
     assert content(tmp_path) == before
 
 
@@ -220,7 +262,7 @@ def test_full_rebaseline_has_one_answer_set_and_no_memory(tmp_path: Path) -> Non
     for folder in ("old", "new"):
         written(tmp_path / folder, {"a": entry(0.4), "b": entry(0.5)}, rows("third", GROUPS[:2]))
     assert content(tmp_path / "old") == content(tmp_path / "new")
-    answer_sets = read_answers(tmp_path / "old" / "products.responses.jsonl.gz")
+    answer_sets = read_answers(tmp_path / "old" / "products.responses.jsonl")
     assert answer_sets is not None
     assert len(answer_sets) == 1
 
@@ -394,6 +436,10 @@ def test_a_byte_order_mark_does_no_harm(tmp_path: Path) -> None:
     assert read_baseline(tmp_path, "products") is not None
 
 
+def text_of_answers(folder: Path) -> str:
+    return (folder / "products.responses.jsonl").read_text("utf-8")
+
+
 def gz(text: str) -> bytes:
     return gzip.compress(text.encode("utf-8"))
 
@@ -402,11 +448,13 @@ FAULTY_ANSWERS = {
     "not gzip": (b"version 1", r"jsonl\.gz: is not a complete gzip file"),
     "truncated": (gz("x" * 9999)[:-9], r"jsonl\.gz: is not a complete gzip file"),
     "corrupt": (gz("x" * 99)[:12] + b"\xff" * 20, r"jsonl\.gz: is not a complete gzip file"),
-    "not UTF-8": (gzip.compress(b"\xff"), "the decompressed text is not UTF-8"),
+    "not UTF-8": (gzip.compress(b"\xff"), "the text is not UTF-8"),
     "not JSON": (gz("\n{"), r"jsonl\.gz:2: is not JSON"),
     "not a mapping": (gz("[1]"), r"jsonl\.gz:1: is not an answer"),
     "no labels": (gz('{"generation": "a", "trial": 0, "text": ""}'), "labels: Field required"),
     "number as text": (gz('{"generation": "a", "labels": {}, "trial": 0, "text": 1}'), r"jsonl\.gz:1: .*text"),
+    "no answer set": (gz('{"labels": {}, "trial": 0, "text": ""}'), "no line before it names its answer set"),
+    "merged by git": (gz('<<<<<<< HEAD\n{"answer_set": "a"}'), r"jsonl\.gz:1: holds an unresolved merge conflict"),
     "edited": (
         gz('{"generation": "a", "labels": {}, "trial": 0, "text": "x"}'),
         "were changed after they were written",

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import random
 from importlib.metadata import version
@@ -60,8 +59,8 @@ def test_what_is_english_short_or_no_text_is_not_judged(text: str) -> None:
 
 @pytest.mark.parametrize("name", ["letters", "stereotypes", "winobias"])
 def test_recorded_english_answers_are_english(name: str) -> None:
-    path = Path(__file__).parents[3] / f"baselines/{name}.responses.jsonl.gz"
-    texts = [json.loads(line)["text"] for line in gzip.decompress(path.read_bytes()).splitlines()]
+    path = Path(__file__).parents[3] / f"baselines/{name}.responses.jsonl"
+    texts = [json.loads(line)["text"] for line in path.read_bytes().splitlines()[1:]]
     assert foreign_shares({"": [text for text in texts if text]}, ["en"]) == {"": {}}
 
 
