@@ -252,6 +252,15 @@ class RunSettings:
         SCORERS,
         default="none",
     )
+    against: str | None = _option(
+        None,
+        "Judge by the baselines of the git revision REV, such as origin/main, in place of those of the working tree; "
+        "answers to changed prompts are compared, too",
+        LINE,
+        metavar="REV",
+        default="the working tree",
+        in_ini=False,
+    )
     fail_on: tuple[str, ...] = _setting(
         (),
         "What makes a run fail, besides failed audits; inconclusive: an inconclusive audit. inconclusive_runs: an "

@@ -71,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
         start(config)
         return
-    for option in ("shard", "batch"):
+    for option in ("shard", "batch", "against"):
         if config.getoption(f"fairness_{option}"):
             raise pytest.UsageError(f"--fairness-{option} has no effect without --fairness. Add --fairness.")
 

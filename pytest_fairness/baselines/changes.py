@@ -356,6 +356,11 @@ def _commit_of(place: Path, revision: str) -> str:
             return git(place, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode("ascii").strip()
         except GitError:
             pass
+    if git(place, "rev-parse", "--is-shallow-repository").strip() == b"true":
+        raise FairnessError(
+            f"The clone is shallow and lacks the revision {revision!r}. Fetch the whole history: `git fetch "
+            "--unshallow`; in GitHub Actions, actions/checkout with `fetch-depth: 0`; in GitLab, `GIT_DEPTH: 0`."
+        )
     raise FairnessError(
         f"The git repository has no revision {revision!r}. `git log` lists its commits. In a CI job, fetch the whole "
         "history first (actions/checkout with `fetch-depth: 0`)."

@@ -69,6 +69,13 @@ def settings_from(config: pytest.Config) -> RunSettings:
             "--fairness-measure and --fairness-rebaseline cannot be combined. Look at the estimates with "
             "--fairness-measure first; then accept them as baselines with --fairness-rebaseline alone."
         )
+    if config.getoption("fairness_against") == "":
+        raise pytest.UsageError("--fairness-against is empty. Name a git revision, such as origin/main.")
+    if config.getoption("fairness_against") is not None and any(map(config.getoption, others[1:])):
+        raise pytest.UsageError(
+            "--fairness-against judges by the baselines of a git revision, but --fairness-rebaseline and "
+            "--fairness-measure give no verdicts. Run them separately."
+        )
     target, targets = _targets(config)
     given: dict[str, Any] = {"target": target}
     for option in SETTINGS:

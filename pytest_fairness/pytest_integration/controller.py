@@ -7,7 +7,7 @@ import shlex
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from pathlib import Path
@@ -389,7 +389,7 @@ class Controller(CollectedRecords):
         notes += document.on_answer_files(results)
         notes += document.on_extra_fields(results)
         notes += document.on_limits(results)
-        notes += self._on_orphans() if judged and not self._config.getoption("fairness_measure") else []
+        notes += self._on_orphans(results) if judged and not self._config.getoption("fairness_measure") else []
         notes += document.on_shared_changes(results, fails="level_change" in self._settings.fail_on)
         notes += self._on_inconclusive_runs(
             [result for result in judged if result.verdict.name is VerdictName.INCONCLUSIVE]
@@ -401,20 +401,27 @@ class Controller(CollectedRecords):
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
         return notes
 
-    def _on_orphans(self) -> list[RunNote]:
-        fails, folder = "orphans" in self._settings.fail_on, self._settings.baselines
+    def _on_orphans(self, results: Sequence[ItemResult]) -> list[RunNote]:
+        fails, folder, base = "orphans" in self._settings.fail_on, self._settings.baselines, self._run.base
+        if base is not None:
+            renamed = base.renamed((result.nodeid.partition("::")[0], result.id) for result in results)
+            removed = self._orphans(base.folder, renamed)
+            return document.on_base(base.name, results, removed, empty=base.is_empty, fails=fails)
         if self._config.getini("fairness_baselines") and not folder.exists():
             return [document.on_missing_folder(folder.name, fails=fails)]
-        return document.on_orphans(self._orphans(), fails=fails)
+        return document.on_orphans(self._orphans(folder), fails=fails)
 
-    def _orphans(self) -> list[str]:
+    def _orphans(self, folder: Path, renamed: Collection[tuple[str, str]] = ()) -> list[str]:
         """Return the baselines that belong to no item, as `probe: item`, or as `probe` if no item is left.
 
-        An entry of a probe file that this run did not select is not judged. A baseline whose probe file is gone belongs
-        to the probe of the same name, if there is one.
+        The `renamed` ones, by name and item, belong to an item of another name. An entry of a probe file that this run
+        did not select is not judged. A baseline whose probe file is gone belongs to the probe of the same name, if
+        there is one.
         """
         settings, all_targets = self._settings, not self._config.getoption("fairness_target")
         known: dict[str, set[str]] = defaultdict(set)
+        for name, item in renamed:
+            known[name].add(item)
         files = set()
         for record in self.records:
             known[record["baseline"]] |= {record["result"]["id"], *(record.get("siblings") or ())}
@@ -430,10 +437,10 @@ class Controller(CollectedRecords):
             return name in known or probe not in names()
 
         found = []
-        for path in sorted(settings.baselines.glob("*.json")):
+        for path in sorted(folder.glob("*.json")):
             name, probe, target = path.stem, *path.stem.rpartition("@")[::2]
             try:
-                baseline = read_baseline(settings.baselines, name)
+                baseline = read_baseline(folder, name)
             except BaselineError:  # the items of the probe report the error
                 continue
             if baseline is None or (probe and target not in settings.targets and not all_targets):

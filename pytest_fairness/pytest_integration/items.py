@@ -194,7 +194,7 @@ class FairnessItem(pytest.Item):
             target = session.target_of(self)
             if target is not None:
                 session.plan_requests(self, target)
-            if target is not None and not (session.measure_only or session.rebaseline):
+            if target is not None and not (session.measure_only or session.rebaseline or run.base):
                 earlier = run.earlier_results.find(probe_item, target, unrepeated_id(self))
                 if earlier is not None:
                     self._earlier = earlier, target.name

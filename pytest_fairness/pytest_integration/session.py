@@ -79,7 +79,10 @@ def start(config: pytest.Config) -> None:
         from pytest_fairness.pytest_integration.controller import Controller
 
         _require_targets(settings)
-        run = Run(settings)
+        try:
+            run = Run(settings)
+        except FairnessError as error:
+            raise pytest.UsageError(str(error)) from error
         if not config.getoption("fairness_dry_run"):
             controller = Controller(config, run, progress)
             config.pluginmanager.register(controller, "fairness-controller")

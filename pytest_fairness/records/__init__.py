@@ -47,6 +47,7 @@ from pytest_fairness.records.requests import (
     without_nonfinite,
 )
 from pytest_fairness.records.results import (
+    Against,
     Comparison,
     Concern,
     Contributor,
@@ -80,6 +81,7 @@ __all__ = [
     "REFUSAL_CLASSES",
     "SAMPLING_PARAMETERS",
     "TOO_LONG",
+    "Against",
     "Answer",
     "AnswerFormat",
     "Answers",

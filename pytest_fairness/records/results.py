@@ -3,81 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from functools import cache, partial
-from types import NoneType, UnionType
-from typing import Any, Literal, Self, get_args, get_origin, get_type_hints
+from typing import Literal, Self
 
+from pytest_fairness.records.plain import JsonRecord
 from pytest_fairness.records.requests import Json, without_nonfinite
-
-# Records as plain JSON: in the store, and between processes.
-
-
-class JsonRecord:
-    """Base of records that are plain JSON in the store and between processes, with all records in their fields."""
-
-    __slots__ = ()
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the fields by name as plain JSON, from which `from_json` makes an equal record."""
-        return {name: _plain(getattr(self, name)) for name in _readers(type(self))}  # type: ignore[arg-type]
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Json]) -> Self:
-        """Return the record from JSON data that `to_json` returned.
-
-        Raises:
-            LookupError, TypeError, ValueError: the data are not such JSON.
-        """
-        readers = _readers(cls)  # type: ignore[arg-type]  # classes are hashable
-        return cls(**{name: value if (of := readers[name]) is None else of(value) for name, value in data.items()})
-
-
-def _plain(value: Any) -> Json:
-    """Return a value as plain JSON; what holds no records and tuples is not copied."""
-    if type(value) in _UNCHANGED:
-        return value
-    if isinstance(value, JsonRecord):
-        return JsonRecord.to_json(value)
-    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
-
-
-_UNCHANGED = frozenset((str, int, float, bool, NoneType, dict))
-
-
-Reader = Callable[[Json], Any]
-
-
-@cache
-def _readers(record: type) -> Mapping[str, Reader | None]:
-    """Return the reader of each field of a record; `None` for a field whose JSON is its value."""
-    return {name: _reader(hint) for name, hint in get_type_hints(record).items()}
-
-
-def _reader(hint: Any) -> Reader | None:
-    parts = [part for part in get_args(hint) if part is not NoneType]
-    if isinstance(hint, UnionType):
-        of = _reader(parts[0]) if len(parts) == 1 else None
-        return of and partial(_optional, of)
-    if get_origin(hint) in (Sequence, tuple):
-        of = _reader(parts[0])
-        return tuple if of is None else lambda values: tuple(map(of, values))
-    if isinstance(hint, type) and issubclass(hint, JsonRecord):
-        return hint.from_json
-    if hint is float:
-        return _number
-    return hint if isinstance(hint, type) and issubclass(hint, StrEnum) else None
-
-
-def _optional(of: Reader, value: Json) -> Any:
-    return None if value is None else of(value)
-
-
-def _number(value: Json) -> Json:
-    return value + 0  # `TypeError` for what is no number
-
 
 # Verdicts and results of items.
 
@@ -475,6 +407,43 @@ class Comparison(JsonRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class Drift(JsonRecord):
+    """Change of another revision's prompts and target since that revision's baseline, from answers of this run.
+
+    Attributes:
+        verdict: verdict on the change, as on an item of that revision.
+        value, interval, p_value: see `Comparison`.
+        reason: the verdict's reason.
+    """
+
+    verdict: VerdictName
+    value: float | None
+    interval: Interval | None
+    p_value: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Against(JsonRecord):
+    """Relation of a result to another git revision, by which it is judged (`--fairness-against`).
+
+    Attributes:
+        revision: the revision with its commit: `origin/main (3f2a1b0)`.
+        changed: parts of the probe whose answers are compared although they differ: `prompt`, `system prompt`.
+        accepted: phrase about the value that the working tree's baseline has instead; empty if it has the same.
+        phrases: everything that reports say about it, these two included.
+        drift: change without the own change, measured by the control arm (`--fairness-control`), with which the item's
+            own value is then compared; `None` without it.
+    """
+
+    revision: str
+    changed: Sequence[str] = ()
+    accepted: str = ""
+    phrases: Sequence[str] = ()
+    drift: Drift | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ItemResult(JsonRecord):
     """Result of one item: verdict, measurement, comparison, and further data that reports show.
 
@@ -495,6 +464,7 @@ class ItemResult(JsonRecord):
         expected_failure: for an item with the mark `xfail`, the mark's `reason`, and the item's `outcome` in pytest:
             `xfailed`, `xpassed`, or `failed` if the item passes and the mark is strict. `None` without the mark, and
             for a verdict that is neither a failure nor a pass.
+        against: how the item was judged by another git revision; `None` if the working tree's baseline judged it.
     """
 
     nodeid: str
@@ -516,6 +486,7 @@ class ItemResult(JsonRecord):
     line: int | None = None
     effect: Mapping[str, Json] | None = None
     expected_failure: Mapping[str, Json] | None = None
+    against: Against | None = None
 
     @property
     def outcome(self) -> str:
@@ -540,6 +511,7 @@ class ItemResult(JsonRecord):
                 "verdict": self.verdict.name.value,
                 "reason": self.verdict.reason,
                 "expected_failure": self.expected_failure,
+                "against": self.against and self.against.to_json(),
                 "contributors": list(self.verdict.contributors),
                 "undecided": self.verdict.undecided,
                 "value": measurement and measurement.value,

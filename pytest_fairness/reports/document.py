@@ -362,6 +362,7 @@ Kind = Literal[
     "extra-fields",
     "level-change",
     "limit",
+    "against",
     "orphaned-baselines",
     "shard",
     "batches",
@@ -493,6 +494,29 @@ def on_orphans(found: Sequence[str], *, fails: bool) -> list[RunNote]:
         "whole probe."
     )
     return [RunNote("orphaned-baselines", text, fails)]
+
+
+def on_base(
+    revision: str, results: Sequence[ItemResult], removed: Sequence[str], *, empty: bool, fails: bool
+) -> list[RunNote]:
+    """Return notes on a run that is judged by another revision: accepted changes, and baselines without an item.
+
+    `empty` says whether the revision has no baselines.
+    """
+    accepted = [result for result in results if result.against and result.against.accepted]
+    worse = sum(result.outcome == "failed" for result in accepted)
+    text = f"judged by the baselines of {revision}, not by those of the working tree"
+    if empty:
+        text = f"{revision} has no baselines in this folder, so that nothing is compared with it"
+    if accepted:
+        text += f"; this change accepts new baselines of {counted(len(accepted), 'item')}"
+        text += f", {worse} of them worse than allowed: whoever reviews the change decides" if worse else ""
+    notes = [RunNote("against", f"{text}.")]
+    if removed:
+        lost = f"{counted(len(removed), 'baseline')} of {revision} without an item, so that nothing is compared"
+        cure = "If this change removes or renames them on purpose, its reviewer decides."
+        notes.append(RunNote("orphaned-baselines", f"{lost}: {joined(removed)}. {cure}", fails))
+    return notes
 
 
 def on_missing_folder(folder: str, *, fails: bool) -> RunNote:

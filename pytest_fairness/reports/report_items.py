@@ -338,13 +338,13 @@ def accept_command(
     """Return the command that accepts the current values of failed items as the new baseline.
 
     Items over their limit are left out, because the limit also applies to new baselines. Known failures are left out,
-    because they are to be fixed later.
+    because they are to be fixed later; so are items for which the working tree already has a new baseline.
 
     Returns:
         The unquoted words of the command; `None` if no failed item would pass with a new baseline.
     """
     items = list(items)
-    acceptable = [view for view in items if view.status in ACCEPTABLE]
+    acceptable = [view for view in items if view.status in ACCEPTABLE and not view.relation.get("accepted")]
     # A new baseline of the whole file would accept its known failures, too.
     incomplete_files = {view.file for view in items if view.status == KNOWN}
     nodeids = (view.item["nodeid"] for view in acceptable)

@@ -279,7 +279,7 @@ class ItemView:
     @cached_property
     def remarks(self) -> list[str]:
         """Return remarks: no baseline, changed sides, placebo, blocked answers, worsening, concerns, indecision."""
-        item, remarks = self.item, list[str]()
+        item, remarks = self.item, list(self.relation.get("phrases", ()))
         match item["verdict"]:
             case VerdictName.NO_BASELINE:
                 remarks.append("no baseline and no limit")
@@ -312,6 +312,11 @@ class ItemView:
         return str(self.item["reason"]).removeprefix(f"{self.item['id']}: ")
 
     @property
+    def relation(self) -> Mapping[str, Json]:
+        """Return how the item is judged by another git revision (see `Against`); empty without one."""
+        return self.item.get("against") or {}
+
+    @property
     def is_tolerated_worsening(self) -> bool:
         """Return whether the item passed although it is significantly worse than its baseline."""
         change = self.item["change"] or {}
@@ -324,7 +329,12 @@ class ItemView:
         """Return whether a table must show more of the item than its row."""
         if self.is_new:
             return bool(self.item.get("undecided"))
-        noted = self.is_tolerated_worsening or self.item["concerns"] or self.item.get("expected_failure")
+        noted = (
+            self.relation.get("phrases")
+            or self.is_tolerated_worsening
+            or self.item["concerns"]
+            or self.item.get("expected_failure")
+        )
         return self.item["verdict"] != VerdictName.PASS or bool(noted)
 
     @property

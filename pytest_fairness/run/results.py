@@ -40,6 +40,7 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.probes import Probe
 from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.records import (
+    Against,
     Answer,
     Comparison,
     Explanation,
@@ -57,6 +58,7 @@ from pytest_fairness.records import (
 from pytest_fairness.reports.document import explanation_of
 from pytest_fairness.resources import Recent
 from pytest_fairness.run import measuring
+from pytest_fairness.run.against import BaseRevision
 from pytest_fairness.run.items import ProbeItem, effect_in_words, items_of
 from pytest_fairness.run.measuring import KEPT_ANSWERS, ItemMeasurement, Measurer, digest
 from pytest_fairness.version import __version__
@@ -166,6 +168,7 @@ def _result(
         purpose=item.probe.description,
         extra_fields=item.probe.sampling.extra_fields if item.asks else {},
         effect=effect,
+        against=compared.against,
     )
     change = compared.comparison
     told = explanation_of(
@@ -311,6 +314,7 @@ class BaselineComparison:
         answers: the item's answers in the baseline.
         note: sentence about the baseline that is added to the verdict's reason.
         new: whether the current run becomes the baseline.
+        against: how the item is judged by another git revision; `None` if the working tree's baseline judges it.
     """
 
     entry: Entry | None = None
@@ -319,12 +323,21 @@ class BaselineComparison:
     answers: Sequence[Answer] = ()
     note: str | None = None
     new: bool = False
+    against: Against | None = None
 
 
 class Baselines:
-    """Comparer of measurements with the baselines in a folder."""
+    """Comparer of measurements with the baselines in a folder, or with those of another git revision (`base`)."""
 
-    def __init__(self, settings: RunSettings, started: float, measurer: Measurer, most_kept: int = 100_000) -> None:
+    def __init__(
+        self,
+        settings: RunSettings,
+        started: float,
+        measurer: Measurer,
+        base: BaseRevision | None = None,
+        most_kept: int = 100_000,
+    ) -> None:
+        self._base = base
         self._folder, self._root = settings.baselines, settings.root
         self._started, self._measurer, self._most_kept = started, measurer, most_kept
         self._kept: Baseline | None = None
@@ -337,12 +350,31 @@ class Baselines:
             BaselineError: a file of the baseline is damaged or was edited, its answers cannot be measured, or the
                 baseline belongs to another probe or test file.
         """
+        item, base = measured.item, self._base
+        key = None if base is None else base.key_of(item)
+        if base is None or key is None:
+            compared = self._compare(measured, self._read(item), item.id)
+            return compared if base is None else replace(compared, against=base.relation(item, None))
+        try:
+            baseline = read_baseline(base.folder, key[0], self._kept)
+            entry = baseline.items.get(key[1]) if baseline else None
+            changed = [] if entry is None else base.changed_prompts(item, entry)
+            compared = self._compare(measured, baseline, key[1], ignored=changed)
+        except BaselineError as error:
+            raise base.error(error) from error
+        against = base.relation(item, entry, changed)
+        notes = [f"compared with the baseline of {base.name}", *against.phrases, *filter(None, [compared.note])]
+        return replace(compared, note="; ".join(notes), against=against)
+
+    def _compare(
+        self, measured: ItemMeasurement, baseline: Baseline | None, item_id: str, ignored: Sequence[str] = ()
+    ) -> BaselineComparison:
+        """Return the comparison with an entry of a baseline, although the `ignored` parts of the probe changed."""
         item = measured.item
-        baseline = self._read(item)
-        entry = baseline.items.get(item.id) if baseline else None
+        entry = baseline.items.get(item_id) if baseline else None
         if baseline is None or entry is None:
             return BaselineComparison()
-        stale = stale_parts(entry, item.fingerprint)
+        stale = [part for part in stale_parts(entry, item.fingerprint) if part not in ignored]
         if item.asks and item.probe.compare_sampling:
             stale += changed_sampling(entry, item.probe.sampling.to_json())
         if stale:
@@ -351,6 +383,9 @@ class Baselines:
         try:
             rows = baseline.answers(entry.answer_set)
             answers = self._answers(item, rows)
+            prompts = [{answer.labels.get("prompt") for answer in run} for run in (answers, measured.answers)]
+            if ignored and answers and prompts[0] != prompts[1]:  # another number of prompts
+                return BaselineComparison(entry, ignored)
             # Lists of answers are deleted as soon as possible, to save memory.
             all_answers = answers if item.stage == item.for_baseline.stage else self._answers(item.for_baseline, rows)
             del rows

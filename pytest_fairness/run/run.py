@@ -27,6 +27,7 @@ from pytest_fairness.records import Answer, Json, Measurement, Prompt, VerdictNa
 from pytest_fairness.reports.tables import DataTable, word_table
 from pytest_fairness.resources import Closing, Recent
 from pytest_fairness.run import variants
+from pytest_fairness.run.against import BaseRevision
 from pytest_fairness.run.engines import Engines, Targets
 from pytest_fairness.run.items import RECENT, InspectedItem, ProbeItem, items_of, table_of
 from pytest_fairness.run.measuring import (
@@ -75,7 +76,8 @@ class Run(Closing):
         self.targets = Targets(settings, addresses or {})
         self.engines = Engines(settings, self.id, self.started)
         self.measurer = Measurer(self.targets, self.engines)
-        self.baselines = Baselines(settings, self.started, self.measurer)
+        self.base = None if settings.against is None else BaseRevision(settings, settings.against)
+        self.baselines = Baselines(settings, self.started, self.measurer, self.base)
         self.earlier_results = EarlierResults(self.engines, self.baselines)
 
     @property
@@ -180,6 +182,8 @@ class Run(Closing):
         self.engines.close()
         if self._backend is not None:
             self._backend.close()
+        if self.base is not None:
+            self.base.close()
 
 
 # The function `audit`, which measures a probe file without pytest.

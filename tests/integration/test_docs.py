@@ -289,6 +289,10 @@ class Walk:
     def run(self, command: str) -> None:
         self.commands[command] += 1
         program, *arguments = shlex.split(command.replace(SERVER, self.base_url))
+        if arguments[:3] == ["-m", "pytest_fairness", "diff"] or "--fairness-against" in arguments:
+            commit = [*AUTHOR, "commit", "-qm", "Baselines"]
+            for words in (["init", "-q"], ["add", "-A"], commit, ["update-ref", "refs/remotes/origin/main", "HEAD"]):
+                self.pytester.run("git", *words)
         if program == "pytest":
             few = ("--fairness-trials", TRIALS) if any(word.startswith("--fairness") for word in arguments) else ()
             with processes.forked_workers():
@@ -300,9 +304,6 @@ class Walk:
                 assert result.stdout.str(), command
                 return
             assert program == "python", command
-            if arguments[:3] == ["-m", "pytest_fairness", "diff"]:
-                for words in (["init", "-q"], ["add", "-A"], [*AUTHOR, "commit", "-qm", "Baselines"]):
-                    self.pytester.run("git", *words)
             # `--help` ends the process.
             if arguments[:2] == ["-m", "pytest_fairness"] and "--help" not in arguments:
                 assert main(arguments[2:]) == 0, command

@@ -283,7 +283,7 @@ def test_the_command_of_the_workflow_runs(project: Project, service: str, monkey
         command = workflow(project.path / GITLAB_JOB)["fairness"]["script"][-1]
     summary = project.path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    program, *arguments = shlex.split(command.replace("$FRESH", "--fairness-fresh"))
+    program, *arguments = shlex.split(command.replace("$FRESH", "--fairness-fresh").replace("$AGAINST", ""))
     assert program == "pytest"
     project.run(*arguments).assert_outcomes(passed=2)
     for report in ("fairness.json", "fairness.html", "junit.xml"):
