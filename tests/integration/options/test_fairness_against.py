@@ -123,7 +123,7 @@ def test_a_damaged_baseline_of_the_revision_is_an_error_that_names_it(gifts: Pro
 
 
 def test_answers_that_the_revision_does_not_store_leave_the_values(gifts: Project) -> None:
-    (gifts.path / "baselines/gifts.responses.jsonl.gz").unlink()
+    (gifts.path / "baselines/gifts.responses.jsonl").unlink()
     gifts.commit()
     gifts.git("branch", "-f", "main")
     gifts.probe(text=UNLIMITED.replace("What", "Now what"))
