@@ -257,6 +257,24 @@ def baseline_change(view: ItemView) -> Chart | None:
     return Chart(title, f"{words}.", Table(("", "value", "from", "to"), table), spec)
 
 
+def values_of_audit(views: Sequence[ItemView]) -> Chart:
+    """Return the chart of the values of an audit's items with their intervals, in the given order."""
+    probes = len({view.item["probe"] for view in views}) > 1
+    table = [
+        [
+            view.name(with_probe=probes, separator=" "),
+            view.item["value"],
+            *(interval_of(view.item["interval"]) or (None, None)),
+        ]
+        for view in views
+    ]
+    first = views[0]
+    title = f"{first.title}{f' ({first.unit})' if first.unit else ''}"
+    text = f"{number(table[0][1])} for {table[0][0]}, {number(table[-1][1])} for {table[-1][0]}."
+    rows = [_point(name, value, (low, high)) for name, value, low, high in table[: 2 * SHOWN]]
+    return Chart(title, text, Table(("item", "value", "from", "to"), table), intervals(rows, None))
+
+
 def _allowed(view: ItemView, baseline: float) -> tuple[float | None, float | None] | None:
     """Return the lowest and the highest value within the tolerance; `None` for a side on which any value is allowed.
 

@@ -15,6 +15,7 @@ from importlib.resources import files
 from itertools import count, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pytest_fairness.audits.info import Direction
 from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.records import Json, Quote, VerdictName
 from pytest_fairness.reports import charts, formatting, report_items
@@ -32,6 +33,8 @@ MAX_OPEN = 10
 """Maximum number of failed items whose details are unfolded; the worst items come first."""
 MAX_FULL = 200
 """Maximum number of items with examples, tables and charts; the worst items come first."""
+MAX_MATRIX = 60
+"""Maximum number of rows of the table of groups and audits."""
 MAX_ROWS = 200
 """Maximum number of rows of a table; the JSON report has all rows."""
 OUTCOMES = ("failed", "error", "inconclusive", "known", "measured", "passed")
@@ -67,11 +70,7 @@ def report(
             "display_outcome": display_outcome(view),
             "groups": [filters["groups"].index(str(value)) for value in view.item["labels"].values()],
             "full": id(view) in full,
-            **(
-                _content(view, own)
-                if id(view) in full
-                else {"change_strip": None, "charts": (), "facts": {}, "tables": {}}
-            ),
+            **(_content(view, own) if id(view) in full else {"strip": None, "charts": (), "facts": {}, "tables": {}}),
         }
         for place, (view, own) in enumerate(zip(said, points, strict=True), start=1)
     ]
@@ -87,6 +86,9 @@ def report(
         opened=[one["name"] for one in items if one["display_outcome"] == "failed"][:MAX_OPEN],
         verdict=report_items.run_verdict(said, reused_answers(document)),
         outcome=next((name for name in OUTCOMES if name in outcomes), "passed"),
+        overview=[one for one in items if one["strip"]][:MAX_OVERVIEW],
+        matrix=_matrix(items),
+        forests=_forests(said) if measured_only else [],
         findings=_group_findings((one["name"], one["view"]) for one in items),
         affected=_affected_groups(said),
         unaffected=_unaffected_groups(said),
@@ -112,7 +114,7 @@ def _content(view: ItemView, points: Sequence[Mapping[str, Json]]) -> dict[str, 
     charts_of_details, rest = charts.detail_charts(view)
     details = {plain(name): (value, rows_of(value)) for name, value in rest.items()}
     return {
-        "change_strip": _change_strip(item) if drawn else None,
+        "strip": _strip(view),
         "evidence": view.evidence if significant else (),
         "small_charts": [chart for chart in (charts.baseline_change(view), charts.trend(clean(points))) if chart]
         if drawn
@@ -149,21 +151,62 @@ def display_outcome(view: ItemView) -> str:
 
 
 LOWEST, HIGHEST = -1.0, 3.0
-"""Ends of the scale of a small chart of a change, in tolerances; numbers outside of it are drawn near its ends."""
+"""Ends of the scale of a small picture of a check; numbers outside of it are drawn near its ends."""
+MAX_OVERVIEW = 24
+"""Maximum number of checks in the picture of all checks; the worst come first."""
 
 
-def _change_strip(item: Mapping[str, Json]) -> list[float] | None:
-    """Return the places of a change and of the ends of its interval (low, change, high) on a scale, in percent.
+def _strip(view: ItemView) -> list[float] | None:
+    """Return the places of a point and of the ends of its interval (low, point, high) on a scale, in percent.
 
-    The result is `None` if the item has no change or no tolerance.
+    On the scale, 0 is the baseline and 1 the largest change that is allowed, or one word that grew. For an item over
+    its limit or without a comparison, 0 is the value of equal groups and 1 the limit. The result is `None` without
+    either.
     """
-    tolerance, change = as_float(item["tolerance"]), item["change"] or {}
-    moved = as_float(change.get("value"))
-    if moved is None or not tolerance:
+    item, change = view.item, view.item["change"] or {}
+    largest = as_float(item["tolerance"]) or (1.0 if view.counts_otherwise else 0.0)
+    point, ends = as_float(change.get("value")), change.get("interval")
+    if (point is None or not largest or item["verdict"] == VerdictName.OVER_LIMIT) and item["limit"] is not None:
+        direction, (low, high) = Direction(view.method["better"]), view.method["value_range"]
+        equal = {Direction.LOWER: max(low or 0, 0), Direction.HIGHER: high, Direction.FIFTY: 50}.get(direction, 0)
+        ends = list(item["interval"] or ())
+        if ends and ends[0] < equal < ends[1]:
+            ends.append(equal)
+        point, largest, *ends = (
+            direction.loss(number) - direction.loss(equal) for number in (item["value"], item["limit"], *ends)
+        )
+    if point is None or not largest or largest < 0:
         return None
-    low, high = interval_of(change.get("interval")) or (moved, moved)
-    shares = ((end / tolerance - LOWEST) / (HIGHEST - LOWEST) for end in (low, moved, high))
+    low, high = (min(ends), max(ends)) if ends and None not in ends else (point, point)
+    shares = ((end / largest - LOWEST) / (HIGHEST - LOWEST) for end in (low, point, high))
     return [round(100 * max(0.04, min(0.96, share)), 1) for share in shares]
+
+
+def _matrix(items: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return a table of the checks with a row for each group and a column for each audit; `None` for fewer than two."""
+    by_group: dict[tuple[str, str], dict[str, list[Mapping[str, Any]]]] = {}
+    for one in items:
+        view: ItemView = one["view"]
+        row = by_group.setdefault((view.item["probe"], _group(view)), defaultdict(list))
+        row[view.item["audit"]].append(one)
+    audits = sorted({audit for row in by_group.values() for audit in row})
+    if len(audits) < 2 or len(by_group) < 2 or len(by_group) > MAX_MATRIX:
+        return None
+    several = len({probe for probe, _ in by_group}) > 1
+    rows = [
+        (": ".join(filter(None, [probe if several else "", group])) or probe, [row.get(audit, ()) for audit in audits])
+        for (probe, group), row in sorted(by_group.items())
+    ]
+    return {"audits": audits, "rows": rows}
+
+
+def _forests(views: Iterable[ItemView]) -> list[Chart]:
+    """Return a chart for each audit of a run that only measured, with a row for each of its several items."""
+    by_audit: dict[str, list[ItemView]] = defaultdict(list)
+    for view in views:
+        if view.item["value"] is not None:
+            by_audit[view.item["audit"]].append(view)
+    return [charts.values_of_audit(own) for own in by_audit.values() if len(own) > 1]
 
 
 # Summary of a run in words: findings about groups, and the affected and unaffected groups.

@@ -153,4 +153,4 @@ def test_reports_give_the_purpose_of_each_probe(project: Project) -> None:
     project.run("--fairness", "--fairness-report", "report.html", "--fairness-report", "report.json")
     assert project.read("report.json")["purposes"] == {"gifts": "Does <b>everyone</b> get the same advice?"}
     page = (project.path / "report.html").read_text("utf-8")
-    assert "Does &lt;b&gt;everyone&lt;/b&gt; get the same advice?" in page.partition("<main>")[0]
+    assert "Does &lt;b&gt;everyone&lt;/b&gt; get the same advice?" in page.partition('<div class="body">')[2]

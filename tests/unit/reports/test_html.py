@@ -207,8 +207,9 @@ def test_the_summary_names_the_affected_their_words_and_who_is_not() -> None:
     )
     page = Page(html.report(run))
     (banner,) = [each for each in page.all("div") if str(each.attributes.get("class")).startswith("banner")]
-    assert " ".join(banner.text.split()) == (
-        "✗ 2 of 5 checks got worse, 1 is inconclusive; 2 passed. "
+    assert " ".join(banner.text.split()) == "✗ 2 of 5 checks got worse, 1 is inconclusive; 2 passed."
+    (found,) = [each for each in page.all("div") if each.attributes.get("class") == "findings"]
+    assert " ".join(found.text.split()) == (
         "products: Answers for Black say hair and oil more often than answers for White; answers for White say tie "
         "more often than answers for Black. "
         "Up to 2.17 times what is allowed. Most affected: Black (2 checks). No significant change: age."
@@ -239,8 +240,8 @@ def test_the_summary_says_how_much_even_if_nothing_is_allowed(
     found = result(verdict, **more)
     found = with_finding(found)
     page = Page(html.report(report(replace(found, verdict=replace(found.verdict, contributors=("hair",))))))
-    (banner,) = [each for each in page.all("div") if str(each.attributes.get("class")).startswith("banner")]
-    assert f"more often than answers for Black. {amount} Most affected" in " ".join(banner.text.split())
+    (said,) = [each for each in page.all("div") if each.attributes.get("class") == "findings"]
+    assert f"more often than answers for Black. {amount} Most affected" in " ".join(said.text.split())
 
 
 def test_a_word_of_the_list_is_plain_elsewhere_in_the_sentence() -> None:
@@ -280,6 +281,42 @@ def test_noise_is_no_cause() -> None:
     page = Page(html.report(report(one)))
     assert "Evidence" in items_of(page)[0].text
     assert [each.text for each in page.all("mark")] == ["hair", "oil", "tie"], "each in the answer of its group"
+
+
+def marks(*items: ItemResult) -> list[float]:
+    """Places of the marks in the picture of all checks, in percent of its width, in the order of the rows."""
+    page = Page(html.report(report(*items)))
+    shapes = [each for each in page.all("path") if each.attributes.get("class") == "shape" and "li" in each.inside]
+    return [float(str(each.attributes["transform"]).removeprefix("translate(").split()[0]) / 2 for each in shapes]
+
+
+def test_the_picture_of_all_checks_shows_each_in_units_of_what_is_allowed() -> None:
+    def changed(change: float, verdict: VerdictName) -> ItemResult:
+        return result(verdict, value=f"by {change}", comparison=Comparison(change, (change, change), 0.02, 0.2))
+
+    # The scale goes from -1 to 3 times the tolerance, which is 0.02: the baseline is at 25, the tolerance at 50.
+    items = [changed(0.02, VerdictName.REGRESSION), changed(0.0, VerdictName.PASS), changed(-0.01, VerdictName.PASS)]
+    assert marks(*items) == [50, 25, 12.5]
+    assert marks(changed(7.0, VerdictName.REGRESSION)) == [96], "beyond the end, it is drawn near the end"
+    alone = replace(result(VerdictName.OVER_LIMIT), comparison=None, limit=0.0612345 / 2)
+    assert marks(alone) == [75], "0 is at 25, and the limit of half the value at 50"
+    assert marks(replace(alone, limit=None)) == []
+
+
+def test_groups_and_audits_are_a_table_if_there_are_several() -> None:
+    several = [result(VerdictName.PASS, value=value, audit=audit) for value in "ab" for audit in ("jsd", "svm")]
+    page = Page(html.report(report(*several)))
+    cells = [each.text for each in page.all("th", "td")][: 3 * 3]
+    assert cells == ["", "jsd", "svm", *("a", "✓ pass", "✓ pass"), *("b", "✓ pass", "✓ pass")]
+    assert "Groups and audits" not in html.report(report(*several[:2]))
+
+
+def test_measurements_begin_with_a_picture_for_each_audit() -> None:
+    run = report(*(result(VerdictName.MEASURED, value=value) for value in "abc"))
+    page = Page(html.report(run))
+    first = page.all("figure")[0]
+    assert first.text.split()[0] == page.all("figcaption")[0].text.split()[0] == "Different"
+    assert all(f"jsd[race={value}]" in first.text for value in "abc")
 
 
 def test_pictures_only_of_what_failed_or_changed() -> None:
