@@ -13,12 +13,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
-from pytest_fairness.commands import answers, probes, results
+from pytest_fairness.commands import answers, init, probes, results
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.version import __version__
 
 COMMANDS = {
-    "init": (probes.add_init_arguments, probes.run_init, "write a first probe and a CI workflow into a project"),
+    "init": (init.add_init_arguments, init.run_init, "write a first probe and a CI workflow into a project"),
     "measure": (
         answers.add_measure_arguments,
         answers.run_measure,

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from tests.integration.test_docs import BLOCKS, HARMLESS, TUTORIAL, Block, write
-from tests.support.projects import LOADED, PLUGINS
+from tests.support.projects import LOADED, PLUGINS, installed_from
 
 STEPS = [block for block in BLOCKS if block.page == TUTORIAL]
 
@@ -28,6 +28,7 @@ def test_the_page_leads_from_green_to_red_to_green() -> None:
 
 def test_it_does_what_it_shows(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
+    installed_from(None, monkeypatch)
     shown = dict(runs())
     versions = []
     for block in STEPS:

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import chdir
 from multiprocessing.process import BaseProcess
@@ -205,6 +206,17 @@ class Project:
         """Return the prompts that the application received, in order."""
         path = self.path / "calls.txt"
         return path.read_text("utf-8").splitlines() if path.exists() else []
+
+
+def installed_from(source: dict[str, Any] | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put another installation of the package before this one, as pip records it, also for other processes."""
+    folder = Path(tempfile.mkdtemp(dir=Path.cwd().parent)) / "pytest_fairness-9.8.7.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: pytest-fairness\nVersion: 9.8.7\n")
+    if source is not None:
+        (folder / "direct_url.json").write_text(json.dumps(source))
+    monkeypatch.syspath_prepend(str(folder.parent))
+    monkeypatch.setenv("PYTHONPATH", str(folder.parent), prepend=os.pathsep)
 
 
 def ini(**settings: str) -> str:
