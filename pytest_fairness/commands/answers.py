@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from pytest_fairness import commands
@@ -19,11 +18,13 @@ from pytest_fairness.commands import add_table_arguments, replay_run, replay_set
 from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Json
+from pytest_fairness.reports.formatting import age, cut, printable
 from pytest_fairness.version import __version__
 
 if TYPE_CHECKING:
     from pytest_fairness.probes import Probe
     from pytest_fairness.records import ItemResult
+    from pytest_fairness.run import Run
 
 
 def add_measure_arguments(parser: argparse.ArgumentParser) -> None:
@@ -84,8 +85,9 @@ def run_measure(arguments: argparse.Namespace) -> None:
     from pytest_fairness.reports.document import RunNote, on_answer_files, report_document
     from pytest_fairness.reports.tables import measurement_table, require_writable
     from pytest_fairness.reports.terminal import measured_summary
+    from pytest_fairness.run import Run
     from pytest_fairness.run.answer_files import AnswerFile
-    from pytest_fairness.run.history import words_of_file
+    from pytest_fairness.run.history import History, store_last_run, words_of_file
 
     started = time.time()
     for path in arguments.report:
@@ -104,17 +106,20 @@ def run_measure(arguments: argparse.Namespace) -> None:
     found = given.probe(arguments.write_probe)
     if arguments.write_probe is not None:
         _write_probe(arguments.write_probe, found.text)
-    results = list(_results(found.probe, str(arguments.write_probe or arguments.answers)))
-    document = report_document(
-        results,
-        tool_version=__version__,
-        target=str(arguments.answers),
-        started=started,
-        seconds=time.time() - started,
-        requests={},
-        notes=[RunNote("data-file", f"{arguments.answers} {note}.") for note in table.notes(arguments.answers)]
-        + on_answer_files(results),
-    )
+    with Run(replace(RunSettings(root=Path.cwd()), store=commands.configured_store())) as run:
+        results = list(_results(run, found.probe, str(arguments.write_probe or arguments.answers)))
+        document = report_document(
+            results,
+            tool_version=__version__,
+            target=str(arguments.answers),
+            started=started,
+            seconds=time.time() - started,
+            requests={"sent": 0, "reused": 0},
+            notes=[RunNote("data-file", f"{arguments.answers} {note}.") for note in table.notes(arguments.answers)]
+            + on_answer_files(results),
+        )
+        store_last_run(run.store, document, {}, None)
+        History(run.store).add(document, {})
     for line in measured_summary(document, shutil.get_terminal_size().columns):
         print(line.text)
     for path in arguments.report:
@@ -149,18 +154,24 @@ def _remedy(arguments: argparse.Namespace, results: Sequence[ItemResult], column
     return f"Check that --text names the column of the answers: it names {arguments.text!r}{more}."
 
 
-def _results(probe: Probe, file: str) -> Iterator[ItemResult]:
-    from pytest_fairness.run import Run, error_result, items_of, measured_only
+def _results(run: Run, probe: Probe, file: str) -> Iterator[ItemResult]:
+    """Measure the items; a line on the terminal says which one, and about how long the others will take."""
+    from pytest_fairness.run import error_result, items_of, measured_only
 
-    with TemporaryDirectory() as folder:
-        settings = replace(RunSettings(root=Path.cwd()), store=Path(folder) / "responses.sqlite")
-        with Run(settings) as measuring:
-            for item in items_of(probe):
-                nodeid = f"{file}::{item.id}"
-                try:
-                    yield measured_only(measuring.measurer.measure(item, None), nodeid)
-                except FairnessError as error:
-                    yield error_result(item, error, nodeid)
+    items, started = items_of(probe), time.monotonic()
+    for place, item in enumerate(items):
+        if sys.stderr.isatty():
+            left = (time.monotonic() - started) / place * (len(items) - place) if place else 0
+            estimate = f", about {age(left)} left" if place else ""
+            line = printable(f"measuring {place + 1} of {len(items)}: {item.id}{estimate}")
+            print(f"\r\033[K{cut(line, shutil.get_terminal_size().columns - 1)}", end="", file=sys.stderr, flush=True)
+        nodeid = f"{file}::{item.id}"
+        try:
+            yield measured_only(run.measurer.measure(item, None), nodeid)
+        except FairnessError as error:
+            yield error_result(item, error, nodeid)
+    if sys.stderr.isatty():
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def _write_probe(path: Path, text: str) -> None:
@@ -218,8 +229,8 @@ def _write_tables(arguments: argparse.Namespace) -> None:
         _print_to_stderr(f"{arguments.words}: {len(found)} rows for the words of {described}")
         if any(not is_of_probe_file(item) for item in document["items"]):
             _print_to_stderr(
-                "left out: the words of Python tests, which have no probe file. Call corpus.jsd(...).words() in the "
-                "test to get them."
+                "left out: words of items without a probe file. In a Python test, call corpus.jsd(...).words(); of a "
+                "file of answers, use `measure` with --words FILE."
             )
 
 

@@ -248,7 +248,7 @@ def _answers_of(probe: Probe, known: Mapping[Request, Response]) -> Iterator[tup
 def words_of_run(document: Mapping[str, Json], settings: RunSettings) -> DataTable:
     """Return the word table of a run's measured items, made from the probe files and the recorded answers.
 
-    Items of Python tests are left out, because they have no probe file.
+    Items of Python tests and of the command `measure` are left out, because they have no probe file.
     """
     by_source: dict[tuple[Path, str | None], list[Mapping[str, Json]]] = defaultdict(list)
     for item in document["items"]:
@@ -282,9 +282,9 @@ def words_of_file(document: Mapping[str, Json], probe: Probe) -> DataTable:
 
 
 def is_of_probe_file(item: Mapping[str, Json]) -> bool:
-    """Return whether an item of a report document belongs to a probe file, rather than to a Python test."""
+    """Return whether an item of a report document belongs to a probe file, not to a Python test or to `measure`."""
     file: str = item["nodeid"].partition("::")[0]
-    return not file.endswith(".py")
+    return file.lower().endswith((".yaml", ".yml"))
 
 
 def _answers(run: Run, probe: Probe, target: str | None, trials: int | None) -> list[Answer]:

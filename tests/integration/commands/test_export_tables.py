@@ -65,7 +65,7 @@ def test_the_last_run_is_exported_as_the_report_has_it(audited: Project, capsys:
 
 def test_the_words_are_counted_in_the_recorded_answers(audited: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "--words", "words.csv"]) == 0
-    assert "left out: the words of Python tests" in capsys.readouterr().err
+    assert "left out: words of items without a probe file. In a Python test" in capsys.readouterr().err
     found = rows(audited.path / "words.csv")
     assert {(row["probe"], row["item"]) for row in found} == {("gifts", "jsd[name=Kim]"), ("gifts", "jsd[name==Lou]")}
     sturdy = next(row for row in found if row["word"] == "sturdy")

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import re
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -114,7 +115,29 @@ def test_a_difference_is_shown_with_its_size_words_and_numbers(capsys: pytest.Ca
     assert "kitchen" in out
     assert "Unequal refusals (refusals[gender=woman]): woman vs man: no difference found" in " ".join(out.split())
     assert max(map(len, lines)) <= 80
-    assert [path.name for path in Path().iterdir()] == ["answers.csv"]
+    assert sorted(path.name for path in Path().iterdir()) == [".fairness", "answers.csv"]
+
+
+def test_the_measurements_are_kept_for_export_and_history(capsys: pytest.CaptureFixture[str]) -> None:
+    written()
+    assert measure(*FIVE_AUDITS) == 0
+    assert main(["export", "--measurements", "table.csv", "--words", "words.csv"]) == 0
+    assert "words of items without a probe file" in capsys.readouterr().err
+    assert len(Path("table.csv").read_text("utf-8").splitlines()) == 1 + 5
+    assert main(["history"]) == 0
+    assert "svm[gender=woman]" in capsys.readouterr().out
+
+
+def test_a_terminal_shows_which_item_is_measured_and_how_long_the_others_take(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written()
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert measure(*FIVE_AUDITS) == 0
+    shown = capsys.readouterr().err.split("\r\x1b[K")
+    assert shown[1].startswith("measuring 1 of 5: ")
+    assert all(re.fullmatch(r"measuring \d of 5: .+, about \d+ s left", line) for line in shown[2:6])
+    assert shown[6:] == [""], "the line is removed at the end"
 
 
 def test_the_answers_of_each_group_are_counted_and_names_keep_audit_and_group(
