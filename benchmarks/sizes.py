@@ -57,7 +57,7 @@ PLANTED = range(200, 220)
 TRIALS = 10
 """Answers to each prompt about pronouns, and to each question."""
 RECORDED = Path(__file__).parent / "recorded" / "sizes.json"
-PAGE = Path(__file__).parents[1] / "docs" / "explanation" / "benchmarks.md"
+PAGE = Path(__file__).parents[1] / "docs" / "data" / "benchmarks.md"
 
 Rows = dict[str, list[str]]
 Numbers = NDArray[np.int64]
