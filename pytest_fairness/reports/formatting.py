@@ -140,11 +140,18 @@ def cut_ids(names: Sequence[str], width: int) -> list[str]:
 
     If one name is too wide, all names are written without their axes (`jsd[race=Black]` becomes `jsd[Black]`). If a
     name is still too wide, its probe's name is cut, and then the middle of its values. The audit's name is kept if
-    there is room.
+    there is room. Names that would then be equal begin, after an ellipsis, shortly before the place where they differ.
     """
     if all(width_of(name) <= width for name in names):
         return list(names)
-    return [_cut_id(name, width) for name in names]
+    shown = [_cut_id(name, width) for name in names]
+    for name in {name for name in shown if shown.count(name) > 1}:
+        places = [place for place, own in enumerate(shown) if own == name]
+        letters = zip(*(names[place] for place in places), strict=False)
+        start = next((max(0, at - width // 4) for at, own in enumerate(letters) if len({*own}) > 1), 0)
+        for place in places:
+            shown[place] = cut("…" * bool(start) + names[place][start:], width)
+    return shown
 
 
 def _cut_id(name: str, width: int) -> str:

@@ -461,6 +461,12 @@ def test_printable_text_is_on_one_line_and_escaped() -> None:
         (["products::jsd[race=Black]"], 17, ["prod…::jsd[Black]"]),
         (["products jsd[race=Middle Eastern]"], 18, ["pro… jsd[Midd…ern]"]),
         (["refusals"], 6, ["re…als"]),
+        # Names that would look the same are cut where they differ.
+        (
+            ["letters_to_landlords::jsd[handed_over,Murat]", "letters_to_banks::jsd[handed_over,Murat]"],
+            24,
+            ["…rs_to_landlords::jsd[h…", "…rs_to_banks::jsd[hande…"],
+        ),
     ],
 )
 def test_a_name_loses_axes_then_the_probe_then_the_middle_of_its_values(
