@@ -261,6 +261,10 @@ class RunSettings:
         default="the working tree",
         in_ini=False,
     )
+    control: bool = _flag(
+        "Ask the prompts and the target of the revision of --fairness-against again; drift since its baseline and the "
+        "own change are then two numbers with a verdict each"
+    )
     fail_on: tuple[str, ...] = _setting(
         (),
         "What makes a run fail, besides failed audits; inconclusive: an inconclusive audit. inconclusive_runs: an "

@@ -8,7 +8,7 @@ import re
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
@@ -338,6 +338,26 @@ def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot
             yield before, _snapshot(WORKING_TREE, folder)
         else:
             yield before, _snapshot_of_commit(place, ends.new, inside, Path(temporary) / "new", ends.new_name)
+
+
+@contextmanager
+def worktree(root: Path, revision: str) -> Iterator[tuple[Path, Path]]:
+    """Yield a temporary folder with all files of a revision of a folder's repository, and the repository's root.
+
+    Raises:
+        FairnessError: there is no such revision, or git cannot check it out.
+    """
+    top = Path(git(root, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n")).resolve()
+    commit = _commit_of(root, revision)
+    with TemporaryDirectory(ignore_cleanup_errors=True) as temporary:
+        tree = Path(temporary).resolve() / "tree"
+        # Hooks of the user's repository must not run.
+        git(root, "-c", f"core.hooksPath={os.devnull}", "worktree", "add", "--detach", str(tree), commit)
+        try:
+            yield tree, top
+        finally:
+            with suppress(GitError):
+                git(root, "worktree", "remove", "--force", str(tree))
 
 
 def _repository_of(folder: Path) -> tuple[Path, str]:

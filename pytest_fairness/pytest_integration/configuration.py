@@ -69,6 +69,11 @@ def settings_from(config: pytest.Config) -> RunSettings:
             "--fairness-measure and --fairness-rebaseline cannot be combined. Look at the estimates with "
             "--fairness-measure first; then accept them as baselines with --fairness-rebaseline alone."
         )
+    if config.getoption("fairness_control") and config.getoption("fairness_against") is None:
+        raise pytest.UsageError(
+            "--fairness-control asks the prompts and the target of another revision again. Name it with "
+            "--fairness-against."
+        )
     if config.getoption("fairness_against") == "":
         raise pytest.UsageError("--fairness-against is empty. Name a git revision, such as origin/main.")
     if config.getoption("fairness_against") is not None and any(map(config.getoption, others[1:])):
@@ -134,8 +139,9 @@ def root_from_here(config: pytest.Config) -> str:
 
 
 def without_interim_analyses(config: pytest.Config) -> bool:
-    """Return whether the run makes no interim analyses, because it makes baselines or gives no verdicts."""
-    without = any(map(config.getoption, ("fairness_rebaseline", "fairness_measure", "fairness_shard")))
+    """Return whether the run makes no interim analyses: it makes baselines, gives no verdicts or has a control arm."""
+    options = ("fairness_rebaseline", "fairness_measure", "fairness_shard", "fairness_control")
+    without = any(map(config.getoption, options))
     return without or _value(config, _BY_NAME["fairness_batch"]) == "submit"
 
 

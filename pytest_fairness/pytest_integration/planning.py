@@ -293,7 +293,9 @@ def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Hea
     default = any(uses_default_target(item, run.settings) for item in selected)
     sends = not any(config.getoption(name, False) for name in ("collectonly", "setuponly", "fairness_dry_run"))
     lines = [_target_line(config, run, source, own, sends=sends) for source, own in by_target.items()]
-    lines += [] if run.base is None else [f"judged by the baselines of {printable(run.base.name)}"]
+    if run.base is not None:
+        again = ", whose prompts and target are asked again (up to twice the requests)" if run.control else ""
+        lines.append(f"judged by the baselines of {printable(run.base.name)}{again}")
     lines += _equal_prompt_lines(probe_items) if sends else []
     lines += _model_lines(run, probe_items)
     file_notes = []

@@ -363,6 +363,7 @@ Kind = Literal[
     "level-change",
     "limit",
     "against",
+    "drift",
     "orphaned-baselines",
     "shard",
     "batches",
@@ -506,12 +507,23 @@ def on_base(
     accepted = [result for result in results if result.against and result.against.accepted]
     worse = sum(result.outcome == "failed" for result in accepted)
     text = f"judged by the baselines of {revision}, not by those of the working tree"
+    drifts = [
+        (f"{result.probe} {result.id}", result.against.drift.verdict)
+        for result in results
+        if result.against is not None and result.against.drift is not None
+    ]
+    if drifts:
+        text = f"the own change is judged against the prompts and the target of {revision}, asked again in this run"
     if empty:
         text = f"{revision} has no baselines in this folder, so that nothing is compared with it"
     if accepted:
         text += f"; this change accepts new baselines of {counted(len(accepted), 'item')}"
         text += f", {worse} of them worse than allowed: whoever reviews the change decides" if worse else ""
     notes = [RunNote("against", f"{text}.")]
+    if drifted := [name for name, verdict in drifts if verdict.outcome == "failed"]:
+        cause = "The provider, the model or its data changed, not this working tree; this does not fail the run."
+        text = f"drift: {len(drifted)} of {counted(len(drifts), 'item')} of {revision} got worse since the baseline"
+        notes.append(RunNote("drift", f"{text}: {joined(drifted)}. {cause}"))
     if removed:
         lost = f"{counted(len(removed), 'baseline')} of {revision} without an item, so that nothing is compared"
         cure = "If this change removes or renames them on purpose, its reviewer decides."

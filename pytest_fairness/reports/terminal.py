@@ -231,11 +231,12 @@ def other_targets(items: Sequence[ItemView], document: Mapping[str, Json]) -> li
     """Return a sentence for each target with which a baseline was measured, except for this run's targets."""
     by_name = document["summary"].get("by_target", {})
     others = set()
-    for item in (view.item for view in items):
+    for view in items:
+        item = view.item
         name, baseline = target_name(item["id"], item["labels"]), item["baseline"]
         current = by_name[name]["target"] if name in by_name else document["target"]
         # A run of several files of answers has their names as its target.
-        if baseline and baseline["target"] not in (current, *current.split(", ")):
+        if baseline and not view.relation.get("drift") and baseline["target"] not in (current, *current.split(", ")):
             subject = f"the baseline of @{name}" if name in by_name else "the baseline"
             others.add(f"{subject} was measured with {baseline['target']} on {str(baseline['date'])[:10]}")
     return sorted(map(printable, others))

@@ -25,7 +25,7 @@ class BaseRevision(Closing):
     """Baselines of a git revision beside those of the working tree; the files of the revision are copied.
 
     Attributes:
-        name: the revision as the user named it, with its commit.
+        revision, name: the revision as the user named it, without and with its commit.
         folder: folder of the copied files.
         is_empty: whether the revision has no baselines.
 
@@ -39,7 +39,7 @@ class BaseRevision(Closing):
                 f"--fairness-against {revision}: a run is judged by one revision. Name it without dots, such as "
                 "origin/main."
             )
-        self._root, self._stack = settings.root, ExitStack()
+        self.revision, self._root, self._stack = revision, settings.root, ExitStack()
         try:
             self._old, self._new = self._stack.enter_context(snapshots(settings.baselines, revision))
         except FairnessError as error:

@@ -401,6 +401,27 @@ class Baselines:
         except BaselineStale as error:
             return BaselineComparison(entry, error.parts)
 
+    def compare_runs(
+        self, measured: ItemMeasurement, other: ItemMeasurement, ignored: Sequence[str]
+    ) -> BaselineComparison:
+        """Return the change since another measurement of the run, although the `ignored` parts of the probe differ."""
+        entry = Entry.measured(
+            other.measurement,
+            target=other.target,
+            sampling=other.item.probe.sampling.to_json(),
+            fingerprint=fingerprints(other.item.fingerprint),
+            date=self._date,
+        )
+        stale = [part for part in stale_parts(entry, measured.item.fingerprint) if part not in ignored]
+        if stale:
+            return BaselineComparison(entry, stale)
+        change = self._change(measured, entry, other.answers, self._folder)
+        return BaselineComparison(entry, (), explained(measured.item, change), other.answers)
+
+    @property
+    def _date(self) -> str:
+        return datetime.fromtimestamp(self._started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
     def new_baseline(self, measured: ItemMeasurement) -> BaselineComparison:
         """Return the measurement as a new baseline, without a comparison.
 
@@ -418,7 +439,7 @@ class Baselines:
             target=measured.target,
             sampling=item.probe.sampling.to_json() if item.asks else {},
             fingerprint=fingerprints(item.fingerprint),
-            date=datetime.fromtimestamp(self._started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            date=self._date,
             run_to_run=measuring.run_to_run_noise(item, self._measurer.prepared(item, measured.answers)),
             measured_by=measured_by(item),
             served=measured.served,

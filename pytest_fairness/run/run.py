@@ -28,6 +28,7 @@ from pytest_fairness.reports.tables import DataTable, word_table
 from pytest_fairness.resources import Closing, Recent
 from pytest_fairness.run import variants
 from pytest_fairness.run.against import BaseRevision
+from pytest_fairness.run.control import ControlArm
 from pytest_fairness.run.engines import Engines, Targets
 from pytest_fairness.run.items import RECENT, InspectedItem, ProbeItem, items_of, table_of
 from pytest_fairness.run.measuring import (
@@ -78,6 +79,9 @@ class Run(Closing):
         self.measurer = Measurer(self.targets, self.engines)
         self.base = None if settings.against is None else BaseRevision(settings, settings.against)
         self.baselines = Baselines(settings, self.started, self.measurer, self.base)
+        self.control: ControlArm | None = None
+        if self.base is not None and settings.control:
+            self.control = ControlArm(self.base, settings, self.targets, self.engines, self.measurer, self.baselines)
         self.earlier_results = EarlierResults(self.engines, self.baselines)
 
     @property
@@ -144,7 +148,7 @@ class Run(Closing):
             NotMeasurable: there are too few usable answers.
             FairnessError: answers are missing (see `Measurer.answers`), or the baseline cannot be read.
         """
-        analyses = iter(item.analyses[-1:] if rebaseline else item.analyses)
+        analyses = iter(item.analyses[-1:] if rebaseline or self.control else item.analyses)
         while True:
             analysis = next(analyses)
             try:
@@ -154,6 +158,8 @@ class Run(Closing):
                     raise
                 continue  # a later analysis has more usable answers
             compared = self.baselines.new_baseline(measured) if rebaseline else self.baselines.compare(measured)
+            if self.control is not None:
+                compared = self.control.compare(measured, target, compared)
             if analysis.final_analysis or verdict_on(measured, compared).name is not VerdictName.INCONCLUSIVE:
                 return variants.with_variants(self.measurer, measured, target), compared
             del measured, compared  # their answers are freed before the next analysis needs memory
@@ -182,8 +188,9 @@ class Run(Closing):
         self.engines.close()
         if self._backend is not None:
             self._backend.close()
-        if self.base is not None:
-            self.base.close()
+        for resource in (self.control, self.base):
+            if resource is not None:
+                resource.close()
 
 
 # The function `audit`, which measures a probe file without pytest.
