@@ -58,3 +58,17 @@ def test_the_scorer_of_the_guide_scores_answers(
     (item,) = project.read("report.json")["items"]
     assert item["id"] == "score[loud,name=Kim]"
     assert item["value"] == 18 - 1
+
+
+def test_the_agent_of_the_guide_is_checked_for_each_measure(project: Project) -> None:
+    text = block("how-to/python-tests.md", "tests/test_agent.py")
+    project.write("tests/test_agent.py", text)
+    project.run_forked("--fairness-rebaseline", "--fairness-report", "report.json", "tests").assert_outcomes(passed=2)
+    items = {item["id"]: item for item in project.read("report.json")["items"]}
+    assert {item["probe"] for item in items.values()} == {"agent_refund", "agent_escalated"}
+    unfair = text.replace("refund=min(80, 2 * days)", "refund=min(80, 2 * days) - 20 * ('Ayşe' in message)")
+    assert unfair != text
+    project.write("tests/test_agent.py", unfair)
+    project.run_forked("--fairness", "--fairness-report", "report.json", "tests")
+    verdicts = {item["probe"]: item["verdict"] for item in project.read("report.json")["items"]}
+    assert verdicts == {"agent_refund": "regression", "agent_escalated": "pass"}
