@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
-from pytest_fairness.commands import answers, init, probes, results
+from pytest_fairness.commands import answers, bundles, init, probes, results
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.version import __version__
 
@@ -48,6 +48,7 @@ COMMANDS = {
         probes.run_calibrate,
         "show how often a probe's limits misclassify labelled outputs",
     ),
+    "verify": (bundles.add_verify_arguments, bundles.run_verify, "check a bundle, and measure its answers again"),
     "schema": (probes.add_schema_arguments, probes.run_schema, "print the JSON Schema of probe files"),
 }
 
@@ -70,7 +71,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command, and return the exit code: 2 after an error or without a command, else 0."""
+    """Run a command, and return the exit code: 2 after an error or without a command, else what the command says."""
     program = "pytest-fairness" if Path(sys.argv[0]).stem == "pytest-fairness" else "python -m pytest_fairness"
     parser = Parser(prog=program, description="Fairness regression testing.")
     parser.add_argument("--version", action="version", version=f"pytest-fairness {__version__}")
@@ -94,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The encoding of a console or pipe on Windows may lack letters of names and signs such as ✓.
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        chosen.run(chosen)
+        return chosen.run(chosen) or 0
     except FairnessError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -344,6 +344,15 @@ ACTIONS = (
         in_ini=False,
         repeatable=True,
     ),
+    Option(
+        name="fairness_bundle",
+        help="Write a bundle to PATH (.zip): probes, baselines, answers, verdicts and their digests, which "
+        "`python -m pytest_fairness verify` checks on any machine",
+        default="none",
+        metavar="PATH",
+        on_command_line=True,
+        in_ini=False,
+    ),
 )
 """Options that start an action and set no attribute of `RunSettings`; those without a value imply `--fairness`."""
 

@@ -123,6 +123,7 @@ class ProbeSource:
         lines: the line of each audit's name in the file, from 1.
         scorers: the scorers that the probe may name, each with its definition (`python:checks:politeness`); `None` if
             the probe is loaded without the settings of a run, so that names of scorers are not checked.
+        files: the files that the probe names; loading adds them.
     """
 
     path: Path = Path("probe.yaml")
@@ -130,6 +131,7 @@ class ProbeSource:
     audits: Mapping[str, AuditSettings] = field(default_factory=dict)
     lines: Mapping[str, int] = field(default_factory=dict)
     scorers: Mapping[str, str] | None = None
+    files: set[Path] = field(default_factory=set)
 
     def line_of(self, audit: str) -> int:
         """Return the number of the line that names an audit; 1 for a probe without a file."""
@@ -176,6 +178,7 @@ def _inside_folder(path: Path, info: ValidationInfo) -> Path:
         raise ValueError(f"{named} lies outside the probe's folder: put it beside the probe file")
     if not exists:
         raise ValueError(f"there is no file {named} in the probe's folder{similar_file(folder / path)}")
+    probe_source(info).files.add(probe_source(info).path.parent / path)
     return found
 
 

@@ -64,7 +64,7 @@ class Controller(CollectedRecords):
     def __init__(self, config: pytest.Config, run: Run, progress: ProgressLine) -> None:
         super().__init__(run.settings)
         self._config, self._run, self._progress = config, run, progress
-        self._reports = _report_paths(config)
+        self._reports, self._bundle = _report_paths(config), _bundle_path(config)
         self._header = Header()
         self._planned: dict[str, bool] = {}
         """Planned requests of all processes, by key: whether a response was already recorded."""
@@ -159,6 +159,9 @@ class Controller(CollectedRecords):
                 files.write(report, path, trends, folder_in_repository(config))
         with self._attempt(session):
             markdown.append_step_summary(report)
+        if self._bundle is not None and results:
+            with self._attempt(session):
+                self._lines += self._write_bundle(self._bundle, report)
         config.hook.pytest_fairness_report(report=report, config=config)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -332,6 +335,25 @@ class Controller(CollectedRecords):
             for labels, trial, text, judged, refused in self._run.store.cache.get_answers(key)
         ]
 
+    def _write_bundle(self, path: Path, report: Mapping[str, Json]) -> list[Line]:
+        from pytest_fairness.run.bundle import Mode, RecordedItem, RecordedTarget, write_bundle
+
+        getoption = self._config.getoption
+        items = [
+            RecordedItem(
+                record["result"]["nodeid"],
+                record["result"]["id"],
+                RecordedTarget(record["target"] or "", record["identity"]) if "identity" in record else None,
+            )
+            for record in self.records
+        ]
+        mode: Mode = "baselines" if getoption("fairness_rebaseline") else "verdicts"
+        if getoption("fairness_measure"):
+            mode = "measurements"
+        problems = write_bundle(path, report, items, self._run, mode)
+        text = f"wrote {path}. Check it with: {shlex.join(['python', '-m', 'pytest_fairness', 'verify', str(path)])}"
+        return [*(Line(f"bundle: {problem}", {"yellow": True}) for problem in problems), Line(text)]
+
     # Parts of the end
 
     @property
@@ -500,6 +522,23 @@ def _report_paths(config: pytest.Config) -> list[Path]:
         except FairnessError as error:
             raise pytest.UsageError(str(error)) from error
     return paths
+
+
+def _bundle_path(config: pytest.Config) -> Path | None:
+    written: str | None = config.getoption("fairness_bundle")
+    if written is None:
+        return None
+    if not written.lower().endswith(".zip"):
+        raise pytest.UsageError(f"--fairness-bundle {written}: the name must end in .zip. Write {written}.zip.")
+    for option in ("fairness_shard", "fairness_batch"):
+        if config.getoption(option) not in (None, "wait", "collect"):
+            raise pytest.UsageError("--fairness-bundle needs verdicts, which this run does not give. Leave it out.")
+    if config.getoption("fairness_against") is not None:
+        raise pytest.UsageError(
+            "--fairness-bundle holds the baselines of the working tree, but --fairness-against judges by others. Make "
+            "the bundle without --fairness-against."
+        )
+    return config.invocation_params.dir / written
 
 
 # Lines about new baselines in the terminal summary.

@@ -40,7 +40,7 @@ Record = dict[str, Json]
   answers; `None` if an error left the target unknown).
 - In records of measured items: `complete` (whether the run has all answers that a new baseline needs), `needs_replay`
   (whether a later run reuses the answers only with `--fairness-replay`).
-- In records of probe items: `siblings` (see `FairnessItem`).
+- In records of probe items: `siblings` (see `FairnessItem`); `identity` (of the target that was asked).
 - In records with a new baseline: `entry`, `answers` (key of the answers in the store).
 """
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -240,13 +240,18 @@ class FairnessItem(pytest.Item):
             # The result of an earlier run is reused only if all responses of the item are recorded.
             needs_replay = session.run.engines.reuse_needs_replay
             more = {"siblings": self.siblings, "complete": True, "needs_replay": needs_replay}
-            attach(self, plain, self._probe_item, target, **more)
+            attach(self, plain, self._probe_item, target, **more, **self.identity())
         elif self._measured is not None:
-            result = attach_verdict(session, self, *self._measured, siblings=self.siblings)
+            result = attach_verdict(session, self, *self._measured, siblings=self.siblings, **self.identity())
         else:
             return
         if (failure := _failure(session, result)) is not None:
             raise failure
+
+    def identity(self) -> dict[str, Json]:
+        """Return the identity of the item's target, for its record; nothing without a target."""
+        target = self._fairness.target_of(self)
+        return {} if target is None else {"identity": target.identity}
 
     def teardown(self) -> None:
         """Free the answers, of which there may be millions."""
@@ -405,9 +410,9 @@ def attach_verdict(
     item: pytest.Item,
     measured: ItemMeasurement,
     compared: BaselineComparison,
-    siblings: dict[str, bool] | None = None,
+    **further: Json,
 ) -> ItemResult:
-    """Return the result of an item, and attach it to the item."""
+    """Return the result of an item, and attach it to the item; `further` is added to its record."""
     item.ihook.pytest_fairness_measured(item=item, measurement=measured.measurement)
     nodeid, run = unrepeated_id(item), session.run
     # A new baseline needs all trials. If an interim analysis gave the verdict, further trials were not requested.
@@ -417,7 +422,7 @@ def attach_verdict(
     else:
         accept = _accept(session, item, nodeid, replay=complete and needs_replay)
         result = result_of(measured, compared, nodeid, accept)
-    more: dict[str, Json] = {"siblings": siblings, "complete": complete, "needs_replay": needs_replay}
+    more: dict[str, Json] = {**further, "complete": complete, "needs_replay": needs_replay}
     if session.rebaseline and compared.entry is not None and measured.measurement.judgeable:
         rows = (row_from(answer, measured.item.probe) for answer in measured.answers)
         plain = ([dict(row.labels), row.trial, row.text, row.judged, row.refused] for row in rows)
@@ -431,7 +436,10 @@ def attach_error(item: FairnessItem, error: BaseException) -> None:
     probe_item = item.stash[PROBE_ITEM]
     recorded = probe_item.probe.responses
     file = None if recorded is None else recorded.file.name
-    attach(item, error_result(probe_item, error, item.nodeid).to_plain(), probe_item, file, siblings=item.siblings)
+    more: dict[str, Json] = {"siblings": item.siblings}
+    with suppress(FairnessError, KeyError):  # the error may be that of the target
+        more |= item.identity()
+    attach(item, error_result(probe_item, error, item.nodeid).to_plain(), probe_item, file, **more)
 
 
 def check(session: AuditSession, item: pytest.Item, measured: ItemMeasurement) -> ItemResult:

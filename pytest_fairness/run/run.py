@@ -60,6 +60,7 @@ class Run(Closing):
         started: start of the run, in seconds since the epoch; all processes of the run use the same number.
         addresses: addresses of the models that another process of the run serves on this machine, by target.
         run: identifier of the whole run, by default a new identifier; all processes of the run use the same identifier.
+        targets, engines: classes of its targets and engines; others give recorded answers only.
     """
 
     def __init__(
@@ -69,13 +70,15 @@ class Run(Closing):
         started: float | None = None,
         addresses: Mapping[str, str] | None = None,
         run: Sequence[Any] | None = None,
+        targets: type[Targets] = Targets,
+        engines: type[Engines] = Engines,
     ) -> None:
         self.settings = settings
         self.started = time.time() if started is None else started
         self._backend = None if settings.backend == "none" else Backend(settings.backend)
         self.id = RunId(*run) if run else RunId.new(settings.run_name)
-        self.targets = Targets(settings, addresses or {})
-        self.engines = Engines(settings, self.id, self.started)
+        self.targets = targets(settings, addresses or {})
+        self.engines = engines(settings, self.id, self.started)
         self.measurer = Measurer(self.targets, self.engines)
         self.base = None if settings.against is None else BaseRevision(settings, settings.against)
         self.baselines = Baselines(settings, self.started, self.measurer, self.base)
