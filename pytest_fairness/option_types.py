@@ -108,6 +108,30 @@ class Shard:
         return int(key[:15], 16) % self.count == self.number - 1
 
 
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Amount that a run may cost, in requests or in the currency of the prices."""
+
+    amount: float
+    is_money: bool
+
+    def __str__(self) -> str:
+        return f"{self.amount:,g}" + ("" if self.is_money else " requests")
+
+
+def _budget(written: str) -> Budget | None:
+    if not written.strip():
+        return None
+    number = written.strip().casefold().removesuffix("req")
+    try:
+        amount = float(number)
+    except ValueError:
+        amount = math.nan
+    if not 0 < amount < math.inf:
+        raise ValueError(f"must be an amount of money, such as 10, or of requests, such as 5000req, not {written!r}.")
+    return Budget(amount, is_money=number == written.strip().casefold())
+
+
 def _shard(written: str) -> Shard | None:
     if not written.strip():
         return None
@@ -228,6 +252,7 @@ PATH = OptionType("a path", lambda written: Path(written.strip()) if written.str
 STORE_TAKES = "the path of a file or the address of a database, postgresql://user@host/database"
 STORE = OptionType(STORE_TAKES, _store)
 SHARD = OptionType("NUMBER/COUNT", _shard)
+BUDGET = OptionType("an amount of money, or of requests (5000req)", _budget)
 PATHS = OptionType("paths", lambda written: tuple(map(Path, written)) or None, "args")
 LINES = OptionType("lines of text", tuple, "linelist")
 PRICES = OptionType("lines MODEL INPUT OUTPUT", _prices, "linelist")

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from pytest_fairness import option_types
 from pytest_fairness.option_types import (
     BOOLEAN,
+    BUDGET,
     LINE,
     LINES,
     PATH,
@@ -24,6 +25,7 @@ from pytest_fairness.option_types import (
     SHARD,
     STORE,
     TEXT,
+    Budget,
     OptionType,
     Price,
     Shard,
@@ -251,6 +253,15 @@ class RunSettings:
         "sentiment, number) or a scorer of an installed package. Probes name scorers by NAME",
         SCORERS,
         default="none",
+    )
+    plan: Budget | None = _option(  # noqa: RUF009 - returns a field
+        None,
+        "Print the trials of each probe with which a run of this budget finds most: 10 (in the currency of "
+        "fairness_prices) or 5000req (requests); send no request and run no test",
+        BUDGET,
+        metavar="BUDGET",
+        default="none",
+        in_ini=False,
     )
     against: str | None = _option(
         None,

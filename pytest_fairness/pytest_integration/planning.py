@@ -26,6 +26,7 @@ from pytest_fairness.pytest_integration.terminal import ProgressLine
 from pytest_fairness.reports.formatting import age, printable, wrap
 from pytest_fairness.run import ProbeItem, Run
 from pytest_fairness.run.forecast import Forecaster, count_requests
+from pytest_fairness.run.plan import plan_lines
 from pytest_fairness.targets.base import has_batches
 
 if TYPE_CHECKING:
@@ -425,8 +426,13 @@ def dry_run_lines(config: pytest.Config, run: Run, items: Iterable[pytest.Item])
         elif not REQUEST_FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
             tests += 1
     forecaster = Forecaster(run, last_only=without_interim_analyses(config) or run.settings.in_batches)
+    probes = []
     for (file, name), own in selected.items():
         target = run.targets.named(name) if is_from_settings(target_source(own[0])) else None
-        forecaster.add(file, [item.stash[PROBE_ITEM] for item in own], target)
+        probes.append((file, [item.stash[PROBE_ITEM] for item in own], target))
+    if run.settings.plan is not None:
+        return plan_lines(run, forecaster, probes, run.settings.plan)
+    for probe in probes:
+        forecaster.add(*probe)
     lines = forecaster.lines(tests)
     return [*lines, "no report is written"] if config.getoption("fairness_report") else lines

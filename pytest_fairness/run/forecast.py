@@ -185,6 +185,14 @@ class Forecaster:
         not_counted += [f"requests of {counted(tests, 'Python test')}"] if tests else []
         return [*lines, *([f"not counted: {', '.join(not_counted)}"] if not_counted else [])]
 
+    def price_of_request(self, target: Target | None, requests: Mapping[str, Request]) -> float | None:
+        """Return the mean cost of a request, from recorded answers or `max_tokens`; `None` if it is not known."""
+        price = target and self._run.settings.price_of(target.name)
+        tokens = self._tokens(target, requests, list(requests.values()))
+        if not price or tokens.completion is None or not requests:
+            return None
+        return cost_of(price, tokens.prompt, tokens.completion) / len(requests)
+
     def _cost_lines(
         self, target: Target | None, requests: Mapping[str, Request], new: Sequence[Request], *, has_turns: bool
     ) -> list[str]:
@@ -254,6 +262,10 @@ class Forecaster:
         limits = [request.sampling.max_tokens for request in new]
         bound = None if None in limits else float(sum(limit or 0 for limit in limits))
         return Tokens(length / CHARACTERS_PER_TOKEN, bound, 0)
+
+
+def requests_by_key(prompts: Iterable[Prompt], target: Target | None) -> dict[str, Request]:
+    return {response_key(target.identity if target else "", prompt.request): prompt.request for prompt in prompts}
 
 
 def _keys(prompts: Iterable[Prompt], target: Target | None) -> list[str]:
