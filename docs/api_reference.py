@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_fairness import (
@@ -61,21 +61,20 @@ def api_reference() -> str:
 
 def _entry(name: str, thing: Any) -> str:
     sections = sections_of(thing)
-    parts = [f"### `{name}`"]
-    if not inspect.isclass(thing):
-        parts.append(f"```text\n{_signature(name, thing)}\n```")
-    parts.append(sections["text"])
-    for heading in ("Args", "Attributes", "Optional attributes", "Raises"):
+    parts = [f"### `{name}`", sections["text"]]
+    if "Args" in sections:
+        parts.append(_arguments(thing, sections["Args"]))
+    for heading in ("Attributes", "Optional attributes", "Raises"):
         if heading in sections:
-            column = {"Args": "argument", "Raises": "exception"}.get(heading, heading.lower().removesuffix("s"))
-            parts.append(_table(column, sections[heading]))
+            column = "exception" if heading == "Raises" else heading.lower().removesuffix("s")
+            parts.append(_table([column, "meaning"], _entries(sections[heading])))
     if "Returns" in sections:
         parts.append(f"**Returns** {sections['Returns'][:1].lower()}{sections['Returns'][1:]}")
     if inspect.isclass(thing) and (members := list(_members(thing))):
         parts.append("\n".join(["| member | meaning |", "|---|---|", *members]))
     if "Examples" in sections:
         parts.append(f"```pycon\n{sections['Examples']}\n```")
-    return "\n\n".join(parts)
+    return "\n\n".join(filter(None, parts))
 
 
 def sections_of(thing: Any) -> dict[str, str]:
@@ -92,32 +91,32 @@ def sections_of(thing: Any) -> dict[str, str]:
     return found
 
 
-def _signature(name: str, function: Callable[..., Any]) -> str:
-    signature = inspect.signature(function)
-    own = [each for each in signature.parameters.values() if each.name != "self"]
-    parameters = [
-        f"{each.name}: {each.annotation}" + ("" if each.default is each.empty else f" = {each.default!r}")
-        for each in own
-    ]
-    kinds = [each.kind for each in own]
-    if inspect.Parameter.KEYWORD_ONLY in kinds:
-        parameters.insert(kinds.index(inspect.Parameter.KEYWORD_ONLY), "*")
-    line = f"{name}({', '.join(parameters)}) -> {signature.return_annotation}"
-    if len(line) <= 100:
-        return line
-    body = "".join(f"    {parameter},\n" for parameter in parameters)
-    return f"{name}(\n{body}) -> {signature.return_annotation}"
-
-
-def _table(column: str, text: str) -> str:
-    """Return a section of `name: meaning` entries as a table; indented lines go on with the entry."""
-    entries = re.split(r"\n(?! )", text)
+def _arguments(function: Callable[..., Any], text: str) -> str:
+    """Return a table of arguments with their defaults; audits of a corpus share the arguments `axis` and `value`."""
+    parameters = inspect.signature(function).parameters
+    shared = ("axis", "value") if function in (getattr(Corpus, name) for name in AUDITS) else ()
     rows = []
-    for entry in entries:
-        name, _, meaning = " ".join(entry.split()).partition(": ")
+    for name, meaning in _entries(text):
+        if name not in shared:
+            default = parameters[name].default
+            star = "" if parameters[name].kind is not inspect.Parameter.KEYWORD_ONLY else "="
+            shown = "required" if default is inspect.Parameter.empty else "" if default is None else f"`{default!r}`"
+            rows.append((f"{name}{star}", shown, meaning))
+    return _table(["argument", "default", "meaning"], rows) if rows else ""
+
+
+def _entries(text: str) -> list[tuple[str, str]]:
+    """Return the entries `name: meaning` of a section; indented lines go on with the entry."""
+    entries = (" ".join(entry.split()).partition(": ") for entry in re.split(r"\n(?! )", text))
+    return [(name, meaning) for name, _, meaning in entries]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(head)} |", "|" + "---|" * len(head)]
+    for name, *cells in rows:
         names = ", ".join(f"`{each}`" for each in name.split(", "))
-        rows.append(f"| {names} | {meaning.replace('|', chr(92) + '|')} |")
-    return "\n".join([f"| {column} | meaning |", "|---|---|", *rows])
+        lines.append(f"| {' | '.join([names, *(cell.replace('|', chr(92) + '|') for cell in cells)])} |")
+    return "\n".join(lines)
 
 
 def _members(thing: type) -> Iterator[str]:

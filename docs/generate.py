@@ -19,7 +19,7 @@ from api_reference import api_reference
 
 from pytest_fairness import kinds
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.info import AuditInfo
+from pytest_fairness.audits.info import COHEN, AuditInfo
 from pytest_fairness.options import markdown_table
 from pytest_fairness.probes import schema_text
 from pytest_fairness.reports import tables
@@ -76,7 +76,8 @@ def effects_table() -> str:
             else:
                 cutoffs = ", ".join(f"{cutoff:g}" for cutoff in effect.cutoffs)
                 formula = effect.formula.replace("|", "\\|")
-                lines.append(f"| {shown} | {effect.name} | {formula} | {cutoffs} | {effect.source} |")
+                source = effect.source.removeprefix(COHEN).lstrip(":; ")  # the page names Cohen once
+                lines.append(f"| {shown} | {effect.name} | {formula} | {cutoffs} | {source} |")
     return "\n".join(lines)
 
 
