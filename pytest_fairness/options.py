@@ -276,6 +276,12 @@ class RunSettings:
         "Ask the prompts and the target of the revision of --fairness-against again; drift since its baseline and the "
         "own change are then two numbers with a verdict each"
     )
+    creep: Literal["warn", "fail"] = _setting(
+        "warn",
+        "What happens if the accepted changes of an item since its first baseline, by the git history, add up beyond "
+        "its tolerance; warn: a note. fail: the run fails",
+        option_types.choice("warn", "fail"),
+    )
     fail_on: tuple[str, ...] = _setting(
         (),
         "What makes a run fail, besides failed audits; inconclusive: an inconclusive audit. inconclusive_runs: an "

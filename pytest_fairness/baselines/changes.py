@@ -20,7 +20,7 @@ from pytest_fairness.audits.info import AuditInfo
 from pytest_fairness.baselines.entries import Entry, Row, read_answers, row_key
 from pytest_fairness.baselines.files import read_baseline
 from pytest_fairness.errors import BaselineError, FairnessError
-from pytest_fairness.records import Comparison
+from pytest_fairness.records import Comparison, Creep
 from pytest_fairness.stats import intervals
 
 # Changes of items between an old and a new snapshot of the baselines.
@@ -62,6 +62,7 @@ class ItemChange:
         info: description of the audit; `None` if the audit is not installed.
         examples: answers that differ.
         comparison: the change measured from the answers as in a run, if it was measured.
+        creep: sum of the item's accepted changes, if it is known.
     """
 
     baseline: str
@@ -72,6 +73,7 @@ class ItemChange:
     info: AuditInfo | None
     examples: Sequence[Example] = ()
     comparison: Comparison | None = None
+    creep: Creep | None = None
 
     @cached_property
     def state(self) -> State:
@@ -330,7 +332,7 @@ def snapshots(folder: Path, revisions: str) -> Iterator[tuple[Snapshot, Snapshot
         FairnessError: git is not installed, the folder is in no repository, a revision does not exist, or there is no
             common ancestor.
     """
-    place, inside = _repository_of(folder)
+    place, inside = repository_of(folder)
     ends = Revisions.parse(place, revisions)
     with TemporaryDirectory() as temporary:
         before = _snapshot_of_commit(place, ends.old, inside, Path(temporary) / "old", ends.old_name)
@@ -360,7 +362,12 @@ def worktree(root: Path, revision: str) -> Iterator[tuple[Path, Path]]:
                 git(root, "worktree", "remove", "--force", str(tree))
 
 
-def _repository_of(folder: Path) -> tuple[Path, str]:
+def repository_of(folder: Path) -> tuple[Path, str]:
+    """Return the folder, or its nearest parent that exists, and the folder's path from the repository's root.
+
+    Raises:
+        FairnessError: the folder is in no repository, or git is not installed.
+    """
     place = next(parent for parent in (folder, *folder.parents) if parent.is_dir())
     try:
         top = Path(git(place, "rev-parse", "--show-toplevel").decode("utf-8", "surrogateescape").rstrip("\n"))
@@ -445,8 +452,8 @@ class GitError(FairnessError):
     """Failure of a `git` command, or absence of the program `git`."""
 
 
-def git(folder: Path, *arguments: str) -> bytes:
-    """Return the output of a git command that is run in a folder.
+def git(folder: Path, *arguments: str, given: bytes = b"") -> bytes:
+    """Return the output of a git command that is run in a folder, with `given` as its input.
 
     Raises:
         GitError: git cannot be run, the command failed (the message is git's own, on one line), or it took longer than
@@ -458,7 +465,7 @@ def git(folder: Path, *arguments: str) -> bytes:
             cwd=folder,
             capture_output=True,
             timeout=TIMEOUT,
-            stdin=subprocess.DEVNULL,
+            input=given,
             check=False,
         )
     except FileNotFoundError as error:

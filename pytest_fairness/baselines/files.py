@@ -99,7 +99,7 @@ def read_baseline(folder: Path, name: str, known: Baseline | None = None) -> Bas
         ) from error
     except UnicodeDecodeError as error:
         raise entries.damaged_file_error(summary_path, "is not UTF-8") from error
-    stored, items = _parse_summary(summary_path, text)
+    stored, items = parse_summary(summary_path, text)
     if stored != name and name_key(stored) == name_key(name):
         raise _case_error(summary_path, stored, name)
     return Baseline(items, summary_path, stamps)
@@ -166,7 +166,8 @@ def _stamp(path: Path) -> Stamp | None:
     return status.st_mtime_ns, status.st_size
 
 
-def _parse_summary(path: Path, text: str) -> tuple[str, Mapping[str, Entry]]:
+def parse_summary(path: Path, text: str) -> tuple[str, Mapping[str, Entry]]:
+    """Return the name of the probe and the entries in the text of a summary; raise `BaselineError` if it is invalid."""
     conflict = re.search(r"^(<<<<<<<|>>>>>>>) ", text, re.MULTILINE)
     if conflict:
         raise entries.damaged_file_error(
@@ -286,6 +287,8 @@ def _summary_bytes(summary: Mapping[str, Json]) -> bytes:
 # Fingerprints of the parts of a probe that affect an item, and their comparison with the item's baseline.
 
 NOT_SET = "not set"
+PROMPTS = {"prompt", "neutral", "system"}
+"""Parts whose change leaves groups, audits and the reading of answers as they are."""
 NAMES = {"system": "system prompt"}
 """Names of parts for readers, where the stored name is not clear."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,9 +82,10 @@ def add_diff_arguments(parser: argparse.ArgumentParser) -> None:
 def run_diff(arguments: argparse.Namespace) -> None:
     """Show how the baselines changed since a git revision: their values and top contributors."""
     from pytest_fairness.baselines.changes import changes, ordered, snapshots
+    from pytest_fairness.baselines.creep import creep_of
     from pytest_fairness.reports import command_output
     from pytest_fairness.reports.formatting import without_commands
-    from pytest_fairness.run.results import remeasured
+    from pytest_fairness.run.remeasuring import remeasured
 
     folder = configured_baselines() if arguments.baselines is None else Path.cwd() / arguments.baselines
     suffix = "" if arguments.output is None else arguments.output.suffix.lower()
@@ -95,7 +97,9 @@ def run_diff(arguments: argparse.Namespace) -> None:
     width = shutil.get_terminal_size((80, 24)).columns
     with snapshots(folder, arguments.revision) as (old, new):
         found = ordered(remeasured(changes(old, new), old, new, project_root()))
-        problems = [*old.problems, *new.problems]
+        creep = creep_of(folder, new.items, arguments.revision.partition("..")[2].lstrip(".") or "HEAD")
+        found = [replace(change, creep=creep.get((change.baseline, change.id))) for change in found]
+        problems = [*old.problems, *new.problems, *command_output.creep_warnings(creep)]
         if not (old.items or new.items or problems):
             raise FairnessError(
                 f"{folder}: the folder has no baselines, neither in {old.name} nor in {new.name}. Make baselines with "

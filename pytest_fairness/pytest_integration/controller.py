@@ -9,6 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ import pytest
 
 from pytest_fairness.asking.tracker import failure_counts, total_counts
 from pytest_fairness.baselines.changes import commit_description, ignoring_pattern
+from pytest_fairness.baselines.creep import creep_of, is_shallow
 from pytest_fairness.baselines.entries import Entry, Row
 from pytest_fairness.baselines.files import Baseline, read_baseline, update_baseline
 from pytest_fairness.errors import BaselineError, FairnessError, counted
@@ -124,7 +126,7 @@ class Controller(CollectedRecords):
         for name, records in sorted(by_baseline.items()):
             with self._attempt(session):
                 self._lines += self._write_baseline(name, records)
-        counts, results, targets = self._final_counts(), self.results, self.targets
+        counts, results, targets = self._final_counts(), self._results_with_creep(), self.targets
         self._retried = counts.get("retried") or 0
         self._document = report = report_document(
             results,
@@ -412,6 +414,9 @@ class Controller(CollectedRecords):
         notes += document.on_extra_fields(results)
         notes += document.on_limits(results)
         notes += self._on_orphans(results) if judged and not self._config.getoption("fairness_measure") else []
+        notes += document.on_creep(results, fails=self._settings.creep == "fail")
+        if self._settings.creep == "fail" and any(result.baseline for result in results):
+            notes += [document.on_unknown_creep()] if is_shallow(self._settings.baselines) else []
         notes += document.on_shared_changes(results, fails="level_change" in self._settings.fail_on)
         notes += self._on_inconclusive_runs(
             [result for result in judged if result.verdict.name is VerdictName.INCONCLUSIVE]
@@ -422,6 +427,19 @@ class Controller(CollectedRecords):
             elif any(note.fails for note in notes):
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
         return notes
+
+    def _results_with_creep(self) -> list[ItemResult]:
+        """Return the results, each with the sum of the accepted changes of its baseline."""
+        if self._config.getoption("fairness_measure"):
+            return self.results
+        keys = [(record["baseline"], record["result"]["id"]) for record in self.records]
+        current: dict[tuple[str, str], Entry] = {}
+        for name in {name for name, _ in keys}:
+            with suppress(BaselineError):  # the items of the probe have reported the error
+                baseline = read_baseline(self._settings.baselines, name)
+                current |= {(name, item): entry for item, entry in (baseline.items if baseline else {}).items()}
+        known = creep_of(self._settings.baselines, current) if current else {}
+        return [replace(result, creep=known.get(key)) for key, result in zip(keys, self.results, strict=True)]
 
     def _on_orphans(self, results: Sequence[ItemResult]) -> list[RunNote]:
         fails, folder, base = "orphans" in self._settings.fail_on, self._settings.baselines, self._run.base

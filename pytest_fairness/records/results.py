@@ -444,6 +444,30 @@ class Against(JsonRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class Creep(JsonRecord):
+    """Sum of the accepted changes of an item since its first baseline.
+
+    Attributes:
+        value: how much worse the last accepted value is than the first, in the audit's unit.
+        half_width: half the 95 % confidence interval of `value`, for independent runs; `None` if unknown.
+        changes: number of accepted values after the first.
+        since: date of the first baseline (ISO 8601).
+        tolerance: tolerance of the item.
+    """
+
+    value: float
+    half_width: float | None
+    changes: int
+    since: str
+    tolerance: float
+
+    @property
+    def is_large(self) -> bool:
+        """Return whether the sum exceeds the tolerance, and is more than chance explains."""
+        return self.value > max(self.tolerance, self.half_width or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
 class ItemResult(JsonRecord):
     """Result of one item: verdict, measurement, comparison, and further data that reports show.
 
@@ -465,6 +489,7 @@ class ItemResult(JsonRecord):
             `xfailed`, `xpassed`, or `failed` if the item passes and the mark is strict. `None` without the mark, and
             for a verdict that is neither a failure nor a pass.
         against: how the item was judged by another git revision; `None` if the working tree's baseline judged it.
+        creep: sum of its accepted changes; `None` with fewer than two changes, or without a history in git.
     """
 
     nodeid: str
@@ -487,6 +512,7 @@ class ItemResult(JsonRecord):
     effect: Mapping[str, Json] | None = None
     expected_failure: Mapping[str, Json] | None = None
     against: Against | None = None
+    creep: Creep | None = None
 
     @property
     def outcome(self) -> str:
@@ -512,6 +538,7 @@ class ItemResult(JsonRecord):
                 "reason": self.verdict.reason,
                 "expected_failure": self.expected_failure,
                 "against": self.against and self.against.to_json(),
+                "creep": self.creep and self.creep.to_json(),
                 "contributors": list(self.verdict.contributors),
                 "undecided": self.verdict.undecided,
                 "value": measurement and measurement.value,

@@ -10,7 +10,7 @@ from pytest_fairness.baselines.entries import MOST_CONTRIBUTIONS, Entry
 from pytest_fairness.baselines.files import NOT_SET, changed_parts, changed_sampling
 from pytest_fairness.errors import counted
 from pytest_fairness.probes.identity_terms import PLACEBO, SwappedPrompts, listed_reasons
-from pytest_fairness.records import Json
+from pytest_fairness.records import Creep, Json
 from pytest_fairness.reports import markdown, tables
 from pytest_fairness.reports.formatting import (
     cut,
@@ -26,7 +26,15 @@ from pytest_fairness.reports.formatting import (
 )
 from pytest_fairness.reports.markdown import MAX_LENGTH, MarkdownText, escaped, escaped_html
 from pytest_fairness.reports.markdown import table as markdown_table
-from pytest_fairness.reports.view import WORDS, group_names, subject_of, with_unit, words_that_grew, worse_by
+from pytest_fairness.reports.view import (
+    WORDS,
+    creep_in_words,
+    group_names,
+    subject_of,
+    with_unit,
+    words_that_grew,
+    worse_by,
+)
 from pytest_fairness.stats.gaps import FALSE_NEGATIVES, FALSE_POSITIVES
 
 # Output of the command `diff`: changes of baselines as terminal text and as Markdown.
@@ -95,6 +103,15 @@ def changes_markdown(changes: Sequence[ItemChange], title: str, problems: Sequen
     return str(text)
 
 
+def creep_warnings(creep: Mapping[tuple[str, str], Creep]) -> list[str]:
+    """Return a sentence for each item whose accepted changes add up beyond its tolerance, by baseline and id."""
+    return [
+        f"creep beyond the tolerance: {' '.join(key)} {creep_in_words(of.to_json())}"
+        for key, of in creep.items()
+        if of.is_large
+    ]
+
+
 def _more(count: int) -> list[str]:
     return [f"… and {count} more"] if count > 0 else []
 
@@ -150,6 +167,9 @@ def _details(change: ItemChange) -> Iterator[str]:
     if change.changed_contributions:
         yield f"contributions: {_contributions(change, entry)}"
     yield from _words(change)
+    if change.creep is not None:
+        unit = "" if change.info is None else change.info.unit
+        yield f"all accepted changes: {creep_in_words(change.creep.to_json(), unit)}"
     if entry.file is not None:
         yield f"in {entry.file}"
     if change.old_key is not None:

@@ -26,6 +26,7 @@ from pytest_fairness.records import (
 from pytest_fairness.reports.formatting import age, as_float, money, number
 from pytest_fairness.reports.view import (
     Item,
+    creep_in_words,
     group_names,
     listed,
     mappings_in,
@@ -363,6 +364,7 @@ Kind = Literal[
     "level-change",
     "limit",
     "against",
+    "creep",
     "drift",
     "orphaned-baselines",
     "shard",
@@ -529,6 +531,29 @@ def on_base(
         cure = "If this change removes or renames them on purpose, its reviewer decides."
         notes.append(RunNote("orphaned-baselines", f"{lost}: {joined(removed)}. {cure}", fails))
     return notes
+
+
+def on_creep(results: Sequence[ItemResult], *, fails: bool) -> list[RunNote]:
+    """Return a note on items whose accepted changes add up beyond their tolerance; nothing without any."""
+    found = [
+        f"{result.probe} {result.id} {creep_in_words(result.creep.to_json(), result.method.get('unit') or '')}"
+        for result in results
+        if result.creep is not None and result.creep.is_large
+    ]
+    if not found:
+        return []
+    cure = "To let it begin anew on purpose, delete the baseline in a commit of its own, and rebaseline."
+    return [RunNote("creep", f"creep: accepted changes add up beyond the tolerance: {joined(found)}. {cure}", fails)]
+
+
+def on_unknown_creep() -> RunNote:
+    """Return the note on a history of baselines that is incomplete, although creep makes a run fail."""
+    return RunNote(
+        "creep",
+        "creep is not known: the clone is shallow, or there is no git repository (fairness_creep = fail). Fetch the "
+        "whole history: `git fetch --unshallow`, `fetch-depth: 0` on GitHub, `GIT_DEPTH: 0` on GitLab.",
+        fails=True,
+    )
 
 
 def on_missing_folder(folder: str, *, fails: bool) -> RunNote:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pytest_fairness.errors import counted
 from pytest_fairness.records import Contributor, Explanation, Json, Size, VerdictName, outcome_of
-from pytest_fairness.reports.formatting import number, printable, signed
+from pytest_fairness.reports.formatting import number, printable, signed, spread
 
 # One item of the report document, and what is said of it.
 
@@ -312,6 +312,12 @@ class ItemView:
         return str(self.item["reason"]).removeprefix(f"{self.item['id']}: ")
 
     @property
+    def creep(self) -> str:
+        """Return the sum of the accepted changes in words; empty with fewer than two."""
+        creep = self.item.get("creep")
+        return "" if creep is None else creep_in_words(creep, self.unit)
+
+    @property
     def relation(self) -> Mapping[str, Json]:
         """Return how the item is judged by another git revision (see `Against`); empty without one."""
         return self.item.get("against") or {}
@@ -415,6 +421,13 @@ def worse_by(change: float | None, unit: str = "") -> str:
         return "change unknown"
     size = with_unit(abs(change), unit)
     return "unchanged" if number(change) == "0" else f"{'worse' if change > 0 else 'better'} by {size}"
+
+
+def creep_in_words(creep: Mapping[str, Json], unit: str = "") -> str:
+    """Return an item's creep in words: `worse by 0.3 ± 0.1 since 2026-01-02, in 5 accepted changes (allowed 0.15)`."""
+    width = "" if creep["half_width"] is None else f" ± {spread(creep['half_width'])}"
+    accepted = f"in {counted(creep['changes'], 'accepted change')} (allowed {number(creep['tolerance'])})"
+    return f"{worse_by(creep['value'], unit)}{width} since {creep['since']}, {accepted}"
 
 
 def words_that_grew(number_of_words: float) -> str:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 from pytest_fairness.baselines.changes import Key, changes, snapshots
 from pytest_fairness.baselines.entries import Entry
-from pytest_fairness.baselines.files import changed_parts, fingerprints
+from pytest_fairness.baselines.files import PROMPTS, changed_parts, fingerprints
 from pytest_fairness.errors import BaselineError, FairnessError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.probes.field_types import display_path
@@ -16,9 +16,6 @@ from pytest_fairness.reports.formatting import number, spread
 from pytest_fairness.reports.view import worse_by
 from pytest_fairness.resources import Closing
 from pytest_fairness.run.items import ProbeItem
-
-PROMPTS = {"prompt", "neutral", "system"}
-"""Parts of fingerprints whose change leaves groups, audits and the reading of answers as they are."""
 
 
 class BaseRevision(Closing):
