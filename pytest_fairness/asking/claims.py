@@ -382,22 +382,11 @@ class ResultCache:
         with self.database.decoding_errors():
             return read(json_value(rows[0][0])) if rows else None
 
-    def get_all(self, prefix: str) -> dict[str, Json]:
-        """Return all results whose keys are this prefix and further hexadecimal digits, by key."""
-        query = "SELECT key, measurement FROM measurements WHERE key > ? AND key < ?"
-        rows = self.database.execute(query, (prefix, f"{prefix}g"))  # `g` follows all hexadecimal digits
-        with self.database.decoding_errors():
-            return {key: json_value(result) for key, result in rows}
-
-    def put(self, key: str, result: Json) -> None:
-        self.put_all({key: result})
-
     @in_transaction
-    def put_all(self, results: Mapping[str, Json]) -> None:
-        """Store results in the given order of their JSON members; a key is made from all inputs of its result."""
-        now = self.database.now()
-        rows = [(key, json_text(result), now) for key, result in results.items()]
-        self.database.execute_many(upsert("measurements", "key", "measurement", "created"), rows)
+    def put(self, key: str, result: Json) -> None:
+        """Store a result in the given order of its JSON members; its key is made from all inputs of the result."""
+        row = (key, json_text(result), self.database.now())
+        self.database.execute_many(upsert("measurements", "key", "measurement", "created"), [row])
 
     def put_answers(self, answers: Iterable[Json]) -> str:
         """Store answers for one day; another process gets them with the returned digest."""

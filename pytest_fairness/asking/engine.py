@@ -104,10 +104,6 @@ class Engine:
         gone = AnswersMissing("an answer was removed from the store during the run; run again")
         return [settled.get(key, gone) for key in keys]
 
-    def digest(self, requests: Iterable[Request]) -> str | None:
-        """Return a hash of the recorded answers to these requests; `None` if one of them has no recorded answer."""
-        return self._store.digest(list(map(self._key_of, requests)), self._fresh)
-
     def newly_planned(self) -> dict[str, bool]:
         """Return the requests planned since the last call: for each key, whether an answer was already recorded."""
         return self._tracker.newly_planned()

@@ -27,7 +27,7 @@ from pytest_fairness.asking.database import Database, SqliteDatabase, in_transac
 from pytest_fairness.backends import chunks_of
 from pytest_fairness.errors import StoreError
 from pytest_fairness.option_types import DatabaseUrl
-from pytest_fairness.records import Json, Message, Request, Response, Sampling, calls_in, json_text
+from pytest_fairness.records import Json, Message, Request, Response, Sampling, calls_in
 from pytest_fairness.resources import Closing
 
 # Store of recorded responses, through which the processes of a run share all state.
@@ -107,13 +107,6 @@ class Store(Closing):
         rows = self._answers(keys, fresh)
         with self.database.decoding_errors():
             return {key: _response(response, created) for key, response, created in rows}
-
-    def digest(self, keys: Sequence[str], fresh: Freshness) -> str | None:
-        """Return a hash of the recorded answers that `get` returns; `None` if a key has no such answer."""
-        found = {key: response for key, response, _ in self._answers(keys, fresh)}
-        if len(found) < len(set(keys)):
-            return None
-        return hashlib.sha256(json_text([[key, found[key]] for key in keys]).encode()).hexdigest()
 
     def _answers(self, keys: Iterable[str], fresh: Freshness) -> list[Any]:
         """Return the key, the JSON and the date of each answer that the run may reuse; the last one of a key counts."""

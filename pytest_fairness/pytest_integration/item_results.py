@@ -70,11 +70,10 @@ class Biased(Unfair):
     """
 
 
-def attach(item: pytest.Item, result: Json, probe_item: ProbeItem, target: str | None, **more: Json) -> Record:
-    """Attach a result to a pytest item, so that the item's report includes it; return the result's record."""
+def attach(item: pytest.Item, result: Json, probe_item: ProbeItem, target: str | None, **more: Json) -> None:
+    """Attach a result to a pytest item, so that the item's report includes the result's record."""
     record = record_of({**result, "line": (item.location[1] or 0) + 1}, probe_item, target, **more)
     item.stash.setdefault(RECORDS, []).append(record)
-    return record
 
 
 def add_junit_properties(item: pytest.Item, report: pytest.TestReport) -> None:

@@ -158,8 +158,6 @@ class FairnessItem(pytest.Item):
         self.siblings = siblings
         self._fairness = fairness
         self._measured: tuple[ItemMeasurement, BaselineComparison] | None = None
-        self._earlier: tuple[Json, str] | None = None
-        """Result of an earlier run as plain JSON, and the name of its target."""
         self.extra_keyword_matches.update(probe_item.stands_for)
         self._mark()
         # `TopRequest` reads these attributes of its item.
@@ -177,8 +175,7 @@ class FairnessItem(pytest.Item):
     def setup(self) -> None:
         """Send the requests and measure the answers; pytest counts an exception here as an error, not as a failure.
 
-        If nothing that determines the result has changed since an earlier run, the item is not measured again. With
-        `--fairness-measure`, no baseline is read.
+        With `--fairness-measure`, no baseline is read.
 
         Raises:
             NotMeasurable: there are too few usable answers.
@@ -194,11 +191,6 @@ class FairnessItem(pytest.Item):
             target = session.target_of(self)
             if target is not None:
                 session.plan_requests(self, target)
-            if target is not None and not (session.measure_only or session.rebaseline or run.base):
-                earlier = run.earlier_results.find(probe_item, target, unrepeated_id(self))
-                if earlier is not None:
-                    self._earlier = earlier, target.name
-                    return
             with nullcontext() if target is None else session.waiting_for(target):
                 if session.measure_only:
                     self._measured = run.measure(probe_item, target), BaselineComparison()
@@ -233,18 +225,9 @@ class FairnessItem(pytest.Item):
         memory.
         """
         session = self._fairness
-        if self._earlier is not None:
-            plain, target = self._earlier
-            result = ItemResult.from_json(plain)
-            self.ihook.pytest_fairness_measured(item=self, measurement=result.measurement)
-            # The result of an earlier run is reused only if all responses of the item are recorded.
-            needs_replay = session.run.engines.reuse_needs_replay
-            more = {"siblings": self.siblings, "complete": True, "needs_replay": needs_replay}
-            attach(self, plain, self._probe_item, target, **more, **self.identity())
-        elif self._measured is not None:
-            result = attach_verdict(session, self, *self._measured, siblings=self.siblings, **self.identity())
-        else:
+        if self._measured is None:
             return
+        result = attach_verdict(session, self, *self._measured, siblings=self.siblings, **self.identity())
         if (failure := _failure(session, result)) is not None:
             raise failure
 
@@ -255,7 +238,7 @@ class FairnessItem(pytest.Item):
 
     def teardown(self) -> None:
         """Free the answers, of which there may be millions."""
-        self._measured = self._earlier = None
+        self._measured = None
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return the probe file, the line of the item's audit (from 0) and the item's name."""
@@ -427,8 +410,7 @@ def attach_verdict(
         rows = (row_from(answer, measured.item.probe) for answer in measured.answers)
         plain = ([dict(row.labels), row.trial, row.text, row.judged, row.refused] for row in rows)
         more |= {"entry": compared.entry.to_json(), "answers": run.store.cache.put_answers(plain)}
-    record = attach(item, result.to_plain(), measured.item, measured.target, **more)
-    run.earlier_results.keep(record["result"])
+    attach(item, result.to_plain(), measured.item, measured.target, **more)
     return result
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from hashlib import sha256
 from pathlib import Path
 
 from pytest_fairness.answers import reading
@@ -21,7 +19,6 @@ from pytest_fairness.baselines.files import (
     Baseline,
     changed_sampling,
     fingerprints,
-    paths,
     read_baseline,
     require_own,
     stale_parts,
@@ -448,21 +445,6 @@ class Baselines:
             contributions=measured.measurement.explanation.contributions,
         )
         return BaselineComparison(entry, new=True)
-
-    def digest(self, item: ProbeItem) -> str:
-        """Return a hash of the files of the item's baseline, with their paths."""
-        digest = sha256()
-        for path in paths(self._folder, item.baseline_name):
-            digest.update(bytes(path) + b"\0")
-            with suppress(FileNotFoundError):
-                digest.update(sha256(path.read_bytes()).digest())
-        return digest.hexdigest()
-
-    def is_shared(self, item: ProbeItem) -> bool:
-        """Return whether the item's baseline also has entries of another probe or test file."""
-        baseline = read_baseline(self._folder, item.baseline_name, self._kept)
-        own = display_path(item.file, self._root)
-        return baseline is not None and any(entry.file not in (None, own) for entry in baseline.items.values())
 
     def forget(self) -> None:
         self._kept = self._probe = None

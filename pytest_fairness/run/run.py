@@ -1,18 +1,14 @@
-"""The part of a run that one process carries out, without pytest; the function `audit`; results of earlier runs."""
+"""The part of a run that one process carries out, without pytest; the function `audit`."""
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache, partial
-from hashlib import sha256
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pytest_fairness import kinds, probes, scorers
 from pytest_fairness.asking.claims import RunId
@@ -23,9 +19,9 @@ from pytest_fairness.errors import FairnessError, NotMeasurable, ProbeError, cou
 from pytest_fairness.option_types import in_folder
 from pytest_fairness.options import DEFAULT_HTTP_ANSWER, DEFAULT_HTTP_BODY, DEFAULT_TARGET, SETTINGS, RunSettings
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.records import Answer, Json, Measurement, Prompt, VerdictName, json_text
+from pytest_fairness.records import Answer, Measurement, VerdictName
 from pytest_fairness.reports.tables import DataTable, word_table
-from pytest_fairness.resources import Closing, Recent
+from pytest_fairness.resources import Closing
 from pytest_fairness.run import variants
 from pytest_fairness.run.against import BaseRevision
 from pytest_fairness.run.control import ControlArm
@@ -34,8 +30,6 @@ from pytest_fairness.run.items import RECENT, InspectedItem, ProbeItem, items_of
 from pytest_fairness.run.measuring import (
     ItemMeasurement,
     Measurer,
-    plain_settings,
-    probe_digest,
     read_all,
     with_follow_ups,
 )
@@ -85,7 +79,6 @@ class Run(Closing):
         self.control: ControlArm | None = None
         if self.base is not None and settings.control:
             self.control = ControlArm(self.base, settings, self.targets, self.engines, self.measurer, self.baselines)
-        self.earlier_results = EarlierResults(self.engines, self.baselines)
 
     @property
     def store(self) -> Store:
@@ -173,8 +166,7 @@ class Run(Closing):
         return variants.with_variants(self.measurer, variants.with_placebo(self.measurer, measured, target), target)
 
     def stop(self, grace: float = DEFAULT_TIMING.stop_grace) -> None:
-        """Store results for later runs, stop sending requests from this process, and free the answers in memory."""
-        self.earlier_results.store()
+        """Stop sending requests from this process, and free the answers in memory."""
         RECENT.forget()
         self.measurer.forget()
         self.baselines.forget()
@@ -405,154 +397,3 @@ def _audited(
 def _recorded_answers(settings: RunSettings, target: str | Application | Target, item: ProbeItem) -> Sequence[Answer]:
     with Run(replace(settings, fresh=False, replay=True)) as run:
         return run.measurer.answers(item, run.targets.from_value(target, _name_of(target)) if item.asks else None)
-
-
-# Results that earlier runs stored; an item with the same inputs has the same result, and is not measured again.
-
-_PACKAGE = Path(__file__).parents[1]
-_REUSED = frozenset({VerdictName.PASS, VerdictName.INCONCLUSIVE})
-"""Verdicts of the results that are stored for later runs. The text of any other verdict may contain a command, which
-depends on the command line."""
-
-
-class _ProbeResults(NamedTuple):
-    """Results of a probe's items.
-
-    Attributes:
-        item: one of the items.
-        target: the system under test.
-        digest: hash of the inputs that all items share; `None` if results cannot be reused, for example because a
-            response is not recorded.
-        stored: results in the store, by the key of the result.
-        new: results that are not stored yet.
-    """
-
-    item: ProbeItem
-    target: Target
-    digest: str | None
-    stored: Mapping[str, Json]
-    new: dict[str, Json]
-
-
-class EarlierResults:
-    """Results of items in the store, under a hash of all inputs that determine a result.
-
-    The inputs are the code of the package, the probe and the files that it names, the settings of the item, the
-    prompts, the recorded responses, and the files of the baseline. An item that also depends on something else, such as
-    a scorer, a judge model or an audit of another package, is measured in every run.
-    """
-
-    def __init__(self, engines: Engines, baselines: Baselines) -> None:
-        self._engines, self._baselines = engines, baselines
-        self._last: _ProbeResults | None = None
-        self._missing: dict[str, str] = {}
-        """Key of each item for which `find` found no result, by the item's id in pytest."""
-
-    def find(self, item: ProbeItem, target: Target, nodeid: str) -> dict[str, Json] | None:
-        """Return the stored result of an item, as `ItemResult.to_plain` returned it; `None` if there is none.
-
-        There is none for other inputs, and if the item's results depend on something else, such as a scorer.
-        """
-        self._missing.clear()
-        known = self._of_probe(item, target) if _depends_on_known_inputs(item) else None
-        if known is None or known.digest is None:
-            return None
-        key = _key(item, target, nodeid, known.digest)
-        if key in known.stored:
-            return {**known.stored[key], "method": item.audit.info.to_json()}
-        self._missing[nodeid] = key
-        return None
-
-    def keep(self, plain: Mapping[str, Json]) -> None:
-        """Keep the result of the item for which `find` just returned `None`, until `store` is called.
-
-        A result whose verdict is not in `_REUSED` is ignored.
-        """
-        key = self._missing.pop(plain["nodeid"], None)
-        if key is not None and self._last is not None and plain["verdict"]["name"] in _REUSED:
-            # A copy, because the record may get the outcome of a mark `xfail`. The audit's description, which is a
-            # third of a result, is not stored.
-            self._last.new[key] = {name: value for name, value in plain.items() if name != "method"}
-
-    def store(self) -> None:
-        """Store the new results of the last probe's items, unless an input changed in the meantime."""
-        last, self._last = self._last, None
-        if last is None or not last.new:
-            return
-        with suppress(FairnessError):  # without stored results, the next run measures the items again
-            # The digest does not show whether the other file of a shared baseline still exists.
-            if not self._baselines.is_shared(last.item) and self._digest(last.item, last.target) == last.digest:
-                self._engines.store.cache.put_all(last.new)
-
-    def _of_probe(self, item: ProbeItem, target: Target) -> _ProbeResults:
-        last = self._last
-        same_inputs = last is not None and last.item.probe is item.probe and last.item.trial_count == item.trial_count
-        if last is None or last.target is not target or not same_inputs:
-            self.store()
-            digest = self._digest(item, target)
-            stored = {} if digest is None else self._engines.store.cache.get_all(digest)
-            self._last = last = _ProbeResults(item, target, digest, stored, {})
-        return last
-
-    def _digest(self, item: ProbeItem, target: Target) -> str | None:
-        """Return a hash of the inputs that all items of a probe share.
-
-        Return `None` if a response is not recorded, the baseline cannot be read, or there are too many prompts.
-        """
-        prompts = RECENT.prompts_of(item.probe, item.trial_count)
-        if not isinstance(prompts, list):  # too many to read them all before the measurement reads them
-            return None
-        responses = self._engines.engine(target).digest([prompt.request for prompt in prompts])
-        if responses is None:
-            return None
-        with suppress(OSError):  # the comparison with the baseline reports the error
-            baseline = self._baselines.digest(item)
-            return _hash(code_digest(_PACKAGE), _probe(item.probe), [*map(_reading, prompts)], responses, baseline)
-        return None
-
-
-@cache
-def code_digest(folder: Path) -> str:
-    """Return a hash of all files of a package, and of Python's version."""
-    digest = sha256(sys.version.encode())
-    for parent, folders, files in os.walk(folder):
-        folders[:] = sorted({*folders} - {"__pycache__"})
-        for name in sorted(files):
-            path = Path(parent, name)
-            digest.update(bytes(path) + b"\0" + path.read_bytes())
-    return digest.hexdigest()
-
-
-def _depends_on_known_inputs(item: ProbeItem) -> bool:
-    probe, reading = item.probe, item.probe.reading
-    return (
-        item.asks
-        and type(item.audit).__module__.startswith(f"{_PACKAGE.name}.")
-        and item.models.preparation is None
-        and reading.judging is None
-        and reading.refusals.by == "patterns"
-        and not (probe.follow_ups.possible or probe.variants)
-        and len(item.analyses) == 1
-        and variants.placebo_of(item) is None
-    )
-
-
-def _key(item: ProbeItem, target: Target, nodeid: str, shared: str) -> str:
-    settings = plain_settings(item.settings)
-    return shared + _hash(target.name, nodeid, item.id, item.labels, item.seed, item.alpha, item.beta, settings)
-
-
-def _digest_of_probe(probe: Probe) -> str:
-    return _hash(probe_digest(probe), probe.description, probe.compare_sampling)
-
-
-def _hash(*parts: object) -> str:
-    return sha256(json_text(parts).encode()).hexdigest()
-
-
-_probe = Recent(_digest_of_probe, 8)
-
-
-def _reading(prompt: Prompt) -> str:
-    """Return, as text, all parts of a prompt that are not in its request; they determine how an answer is read."""
-    return repr((dict(prompt.labels), prompt.trial, prompt.choices, prompt.number, prompt.selection))
