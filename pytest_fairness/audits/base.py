@@ -426,7 +426,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
                 error = math.hypot(measurement.standard_error, standard_error)
                 p_value = 2 * intervals.upper_tail(abs(measurement.value - value) / error) if error > 0 else 0.0
             sides = f"the gap was {significant(value)} and is {significant(measurement.value)}"
-            reversal = Reversal.with_bonferroni(abs(measurement.value), p_value, sides)
+            reversal = Reversal(abs(measurement.value), intervals.p_value_of_second_test(p_value), sides)
         if measurement.standard_error is None or standard_error is None:
             current, baseline = self._losses(measurement, value)
             return Comparison(current - baseline, from_answers=from_answers, reversal=reversal)

@@ -28,7 +28,16 @@ from pytest_fairness.audits.unit_audit import UnitTable, complete_rows
 from pytest_fairness.errors import BaselineStale
 from pytest_fairness.probes.counterfactual import AGAIN, FLIPPED, OWN, CounterfactualProbe
 from pytest_fairness.probes.counterfactual_records import Flip
-from pytest_fairness.records import Answer, Answers, Concern, Explanation, Json, Measurement
+from pytest_fairness.records import (
+    Answer,
+    Answers,
+    Comparison,
+    Concern,
+    Explanation,
+    Json,
+    Measurement,
+    Pair,
+)
 from pytest_fairness.stats import intervals, resampling
 from pytest_fairness.stats.resampling import Floats
 from pytest_fairness.stats.unit_statistics import SignedShareGap
@@ -50,6 +59,9 @@ class FlipRate(RecordAudit[DecisionSettings]):
 
     If only the prompts about unchanged records were repeated, as in a file, the expected value is (q − p)(1 − 2p), with
     p for the record's own value. This is (p − q)² only on average over equally many records with each value.
+
+    A square hides a preference: for p = 0.3 and q = 0.1 it is 0.04, although the attribute decides at least 20 % of the
+    answers. The difference p − q of `flip_direction` is therefore judged too, as the pair of values of the item.
     """
 
     info = AuditInfo(
@@ -102,7 +114,7 @@ class FlipRate(RecordAudit[DecisionSettings]):
             phrase = f"flip rate {found.value:.3g} ({told})"
             if not favour:
                 return Explanation(phrase)
-            test = f"; McNemar p = {favour['mcnemar_p']:.2g}"
+            test = f"; McNemar p = {favour['mcnemar_p']:.2g}; shares differ by {abs(favour['directional']):.2g}"
             numbers = (favour["n10"], favour["n01"])
             return record_decisions.explained_flips(
                 phrase, item.probe.positive, favour["values"], numbers, axis_of(item), test
@@ -131,6 +143,31 @@ class FlipRate(RecordAudit[DecisionSettings]):
                 "examples": [flip_example(flip) for flip in flips],
                 **record_decisions.judge_details(item.probe, answers),
             },
+        )
+
+    def measure(self, item: RecordItem[DecisionSettings], answers: Answers) -> Measurement:
+        found, shift = super().measure(item, answers), FlipDirection().measure(item, answers)
+        return replace(found, pairs=(_pair(item, shift, shift),))
+
+    def compare(self, item: RecordItem[DecisionSettings], current: Answers, baseline: Answers) -> Comparison:
+        current, baseline = self.comparable(item, current, baseline)
+        change, audit = super().compare(item, current, baseline), FlipDirection()
+        shift = audit.compare(item, current, baseline)
+        pair = _pair(item, audit.measure(item, current), shift)
+        change = replace(
+            change,
+            pairs=(pair,),
+            details={**change.details, "moved": [*change.details["moved"], *shift.details["moved"]]},
+        )
+        if pair.p_value > item.alpha or pair.value <= max(change.value, self.tolerance_of(item.settings)):
+            return change
+        return replace(
+            change,
+            value=pair.value,
+            interval=pair.interval,
+            standard_error=pair.standard_error,
+            p_value=pair.p_value,
+            pair=pair,
         )
 
     def comparable(
@@ -191,6 +228,16 @@ class FlipRate(RecordAudit[DecisionSettings]):
     ) -> list[list[Example]]:
         records = [flip["record"] for flip in measurement.details["flips"]]
         return record_decisions.side_by_side(records, item.labels["attribute"], answers)
+
+
+def _pair(item: RecordItem[DecisionSettings], shift: Measurement, found: Measurement | Comparison) -> Pair:
+    """Return the shift that `flip_direction` measured, or its growth since the baseline, as a second test."""
+    first, second = shift.details["values"]
+    sides = 2.0 if isinstance(found, Comparison) else 1.0
+    p_value = 1.0 if found.p_value is None else intervals.p_value_of_second_test(sides * found.p_value)
+    interval = found.interval or (-1.0, 1.0)
+    quantity = f"shares of {item.probe.positive!r}"
+    return Pair((first, second), quantity, found.value, interval, p_value, found.standard_error)
 
 
 def _is_one_sided(details: Mapping[str, Json]) -> bool:

@@ -88,7 +88,7 @@ class SignificantChange(DecisionRule):
             threshold=tolerance,
             accepted=tolerance if self.strict else 2 * tolerance,
             # Of several pairs, those that do not exceed the tolerance say nothing about those that do.
-            significant=significant and not (comparison.pairs and value > tolerance + intervals.ROUNDING),
+            significant=significant and not (comparison.pair and value > tolerance + intervals.ROUNDING),
             requires_lower_bound=self.bound,
             alpha=item.alpha,
             beta=beta,
@@ -136,13 +136,15 @@ class SignificantChange(DecisionRule):
         bound is at most the limit plus twice the tolerance. A value that grows with the number of answers passes only
         in the final analysis.
 
-        If each pair of groups is tested by itself, one of the pairs that exceed the limit must differ significantly.
+        If each pair of groups is tested by itself, one of the pairs that exceed the limit must differ significantly. A
+        pair with a standard error is a second test of the limit, whatever the value is (see `flips.FlipRate`).
         """
         exceeding = [
             pair for pair in measurement.pairs if _pair_loss(audit, pair) > audit.info.loss(limit) + intervals.ROUNDING
         ]
         worst = min(exceeding, key=lambda pair: (pair.p_value, -_pair_loss(audit, pair)), default=None)
-        p_value = measurement.p_value if worst is None else worst.p_value
+        second_test = worst is not None and worst.standard_error is not None
+        p_value = measurement.p_value if worst is None or second_test else worst.p_value
         decision = decide(
             audit.info.loss(measurement.value) - audit.info.loss(limit),
             measurement.standard_error,
@@ -157,6 +159,11 @@ class SignificantChange(DecisionRule):
         )
         if decision.outcome == "beyond" and len(measurement.pairs) > 1:
             return replace(decision, pair=worst)
+        if decision.outcome != "beyond" and worst is not None and worst.standard_error:
+            excess = _pair_loss(audit, worst) - audit.info.loss(limit)
+            p_value = intervals.p_value_of_second_test(2 * intervals.upper_tail(excess / worst.standard_error))
+            if p_value <= item.alpha:
+                return replace(decision, outcome="beyond", exceeds=True, significant=True, pair=worst)
         if decision.outcome == "within" and audit.grows_with_size and not item.final_analysis:
             return replace(decision, outcome="unclear")
         if decision.outcome != "unclear" or measurement.standard_error is None or decision.upper_bound is None:

@@ -354,11 +354,8 @@ def gap_change(
     current, baseline = gaps
     change, (standard_error, degrees) = current - baseline, error
     value, either_side = side * change, direction_unknown(current + baseline, standard_error)
-    reversal = Reversal.with_bonferroni(
-        value=abs(current),
-        p_value=resampling.p_value(np.abs(null), abs(change), exact=False),
-        description=description,
-    )
+    p_value = resampling.p_value(np.abs(null), abs(change), exact=False)
+    reversal = Reversal(abs(current), intervals.p_value_of_second_test(p_value), description)
     return comparison(
         value,
         standard_error,

@@ -573,11 +573,8 @@ def comparison(
 
 def group_reversal(high: str, low: str, current: float, baseline: float, p_value: float) -> Reversal:
     """Return the reversal of a gap, which is now above 0 and was below 0; the p-value (two-sided) is of no change."""
-    return Reversal.with_bonferroni(
-        value=current,
-        p_value=p_value,
-        description=f"{high} was {significant(-baseline)} below {low} and is {significant(current)} above",
-    )
+    sides = f"{high} was {significant(-baseline)} below {low} and is {significant(current)} above"
+    return Reversal(current, intervals.p_value_of_second_test(p_value), sides)
 
 
 def shared_changes(item: AnyItem, current: Answers, baseline: Answers) -> tuple[SharedChange, ...]:

@@ -146,7 +146,8 @@ def decide(
     if without_failure is not None and any(decision.outcome == "beyond" for decision in decisions):
         return verdict(VerdictName.INCONCLUSIVE, f"{what}.", without_failure.message)
     if value is not None and value.outcome == "beyond":
-        pair = "" if value.pair is None else f"; {_pair_text(value.pair)} ({_p(value.pair.p_value)})"
+        surest = "surest for " if len(measurement.pairs) > 1 else ""
+        pair = "" if value.pair is None else f"; {surest}{_pair_text(value.pair)} ({_p(value.pair.p_value)})"
         return verdict(VerdictName.OVER_LIMIT, f"{what}{pair}.{bounds[-1].assumption}")
     if undecided := [decision for decision in decisions if decision.outcome == "unclear"]:
         why = _undecided(item, comparison, change, value)
@@ -275,7 +276,7 @@ def _significance_text(item: AnyItem, comparison: Comparison, change: Decision) 
 
 def _pair_text(pair: Pair) -> str:
     low, high = pair.interval
-    return f"surest for {pair}: {significant(pair.value)}, 95 % interval {significant(low)} to {significant(high)}"
+    return f"{pair}: {significant(pair.value)}, 95 % interval {significant(low)} to {significant(high)}"
 
 
 def _reversal_text(reversal: Reversal) -> str:

@@ -237,7 +237,7 @@ class Pair(JsonRecord):
         interval: two-sided 95 % confidence interval of `value`.
         p_value: p-value of the null hypothesis that the groups do not differ, or that nothing changed; adjusted for the
             number of pairs.
-        standard_error: standard error of a change; `None` for a comparison within one run.
+        standard_error: standard error of `value`; `None` if only the p-value is needed.
     """
 
     groups: tuple[str, str]
@@ -338,18 +338,13 @@ class Reversal(JsonRecord):
 
     Attributes:
         value: size of the current gap, in the audit's unit.
-        p_value: two-sided p-value of the null hypothesis that nothing changed.
+        p_value: two-sided p-value of the null hypothesis that nothing changed; see `intervals.p_value_of_second_test`.
         description: phrase about the gaps of run and baseline, for the verdict's reason.
     """
 
     value: float
     p_value: float
     description: str
-
-    @classmethod
-    def with_bonferroni(cls, value: float, p_value: float, description: str) -> Self:
-        """Return a reversal with a doubled p-value (Bonferroni), because reversal and change are both tested."""
-        return cls(value, min(1.0, 2 * p_value), description)
 
 
 @dataclass(frozen=True, slots=True)

@@ -423,7 +423,7 @@ def item_rows(items: Sequence[ItemView], width: int, *, several_probes: bool, ve
                 lines += [Line(f"{INDENT}{line}") for line in reason_lines(text, width - len(INDENT))]
             else:
                 lines += map(Line, wrap(text, width, indent=INDENT, lines=FINDING_LINES))
-    if any((view.item["change"] or {}).get("groups") for view in items):
+    if any((view.item["change"] or {}).get("groups") and len(view.item["n"]) > 2 for view in items):
         lines += map(Line, wrap(OF_PAIRS, width, lines=FINDING_LINES))
     return lines
 

@@ -57,6 +57,15 @@ def two_sided_p(t: float, degrees_of_freedom: float) -> float:
     return float(2 * stdtr(degrees_of_freedom, -abs(t)))
 
 
+def p_value_of_second_test(p_value: float) -> float:
+    """Return the p-value of a second test, beside that of the change or of the limit, from its two-sided p-value.
+
+    The p-value is multiplied by 4. Only one side of the second test is a failure of its own, so that both tests
+    together fail with a probability of at most 9/8 alpha under the null hypothesis.
+    """
+    return min(1.0, 4 * p_value)
+
+
 def interval(
     value: float, standard_error: float, confidence: float = 0.95, degrees_of_freedom: float | None = None
 ) -> tuple[float, float]:

@@ -357,7 +357,8 @@ def test_a_file_of_men_whose_selection_depends_on_the_sex_never_passes(project: 
         project.probe(f"probes/{name}.yaml", text.replace("FILE", name))
         project.write(f"probes/{name}.csv", rows({"Male": 2, "Female": as_woman}))
     once, twice = project.report(target=None)["items"]
-    assert [once["verdict"], twice["verdict"]] == ["inconclusive", "inconclusive"]
+    assert [once["verdict"], twice["verdict"]] == ["inconclusive", "over-limit"]
+    assert "shares of 'yes' of Male and Female: 0.2" in twice["reason"]
     assert "only prompts about unchanged records have two answers" in once["reason"]
     assert "unequally frequent (400 Male, 0 Female)" in once["reason"]
     assert (once["details"]["repeated"], twice["details"]["repeated"]) == ("own prompts", "own and flipped prompts")

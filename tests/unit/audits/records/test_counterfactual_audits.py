@@ -241,6 +241,26 @@ def test_a_preference_counts_alike_for_records_of_one_sex_and_of_both(people: li
     assert VerdictName.PASS not in verdicts
 
 
+@pytest.mark.parametrize("people", [MEN, HALVES])
+def test_a_preference_that_the_square_hides_fails_against_a_baseline_and_a_limit(people: list[tuple[str, str]]) -> None:
+    """(0.3 - 0.1)² is below the default tolerance and the limit, but the attribute decides 20 % of the answers."""
+    item = item_of(probe(people, audits={"flip_rate": {"limit": 0.1}}), "flip_rate")
+    unlimited = item_of(probe(people, audits={"flip_rate": {}}), "flip_rate")
+    alike = {"Male": 0.2, "Female": 0.2}
+    found = []
+    for seed in range(6):
+        run, other, baseline = drawn(item, UNEQUAL, seed), drawn(item, alike, 10 + seed), drawn(item, alike, 20 + seed)
+        for part, current in ((item, run), (unlimited, run), (unlimited, other)):
+            measurement = part.audit.measure(part, current)
+            entry = None if part is item else BaselineEntry(0.0)
+            change = None if part is item else part.audit.compare(part, current, baseline)
+            decided = decide(part.audit, part, measurement, baseline=entry, comparison=change, accept="", trials=None)
+            found.append((decided.name, "shares of 'yes' of Male and Female" in decided.reason))
+    assert found == [
+        (VerdictName.OVER_LIMIT, True), (VerdictName.REGRESSION, True), (VerdictName.PASS, False)
+    ] * 6  # fmt: skip
+
+
 def test_without_a_second_answer_to_flipped_prompts_unbalanced_records_have_no_verdict() -> None:
     for people, one_sided in ((MEN, True), (HALVES, False)):
         item = item_of(probe(people), "flip_rate")
