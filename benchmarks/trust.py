@@ -139,39 +139,29 @@ def false_alarms(tables: Tables) -> str:
 
 def both_errors(tables: Tables) -> Table:
     """Return a table with both errors of each audit: unchanged items that fail, and worse items that pass."""
-    everyday = {row[0]: row for row in tables["nulls by audit"]}
+    everyday = {audit: f"{_share(failed)} of {n}" for audit, n, failed, *_ in tables["nulls by audit"][1:]}
     worse: dict[str, Counter[str]] = defaultdict(Counter)
-    for _, _, audit, runs, change, found, _, missed in tables["found"][1:]:
+    for _, _, audit, runs, change, _, _, passed in tables["found"][1:]:
         if abs(float(change) - 2) <= ABOUT:
-            for whose in (audit, WHOLE):
-                worse[whose]["n"] += int(runs)
-                worse[whose]["found"] += _hits(found, runs)
-                worse[whose]["missed"] += _hits(missed, runs)
-    rows = []
-    for audit, n, alarms, _, point, _ in tables["by audit"][1:]:
-        counts = worse[audit]
-        row = [f"`{audit}`", n, alarms, point, *(everyday[audit][1:3] if audit in everyday else ("", ""))]
-        row += (
-            [f"{counts['found'] / counts['n']:.0%}", _rate(counts["missed"], counts["n"])] if counts["n"] else ["", ""]
-        )
-        rows.append(row)
-    rows[-1][0] = "all, as whole probes"
-    rows[-1][-2:] = ["", ""]
-    counts = worse[WHOLE]
-    rows.append(
+            for whose in (audit, "all items"):
+                worse[whose].update({"n": int(runs), "passed": _hits(passed, runs)})
+    missed = {audit: f"{counts['passed'] / counts['n']:.1%} of {counts['n']}" for audit, counts in worse.items()}
+    rows = [
         [
-            "all, as items",
-            "",
-            "",
-            "",
-            "",
-            "",
-            f"{counts['found'] / counts['n']:.0%}",
-            _rate(counts["missed"], counts["n"]),
+            audit if audit == WHOLE else f"`{audit}`",
+            f"{_share(failed)} of {n}",
+            everyday.get(audit, ""),
+            missed.get(audit, ""),
         ]
-    )
-    head = ["audit", "unchanged", "fail", "by a fixed tolerance", "everyday designs", "fail"]
-    return [[*head, "twice the tolerance worse: found", "pass"], *rows]
+        for audit, n, failed, *_ in tables["by audit"][1:]
+    ]
+    head = ["audit", "unchanged items that fail", "in designs of everyday use", "twice the tolerance worse, and pass"]
+    return [head, *rows, ["all items", "", "", missed["all items"]]]
+
+
+def _share(rate: str) -> str:
+    """Return the share of a rate with its interval."""
+    return rate.partition(" ")[0]
 
 
 def _hits(rate: str, n: str) -> int:

@@ -1,4 +1,4 @@
-"""The reference of the Python API, made from signatures and docstrings."""
+"""The reference of the Python API, made from signatures and docstrings, whose examples the how-to guides replace."""
 
 from __future__ import annotations
 
@@ -24,10 +24,8 @@ from pytest_fairness import (
     Verdict,
     audit,
 )
-from pytest_fairness.audits import registry
 
 SECTIONS = ("Args", "Attributes", "Optional attributes", "Returns", "Raises", "Examples")
-AUDITS = tuple(name for name in registry.AUDITS["generation"] if name in vars(Corpus))
 
 
 def documented() -> dict[str, Any]:
@@ -41,7 +39,6 @@ def documented() -> dict[str, Any]:
         "CorpusGenerator": CorpusGenerator,
         "corpus_generator": CorpusGenerator.__call__,
         "Corpus": Corpus,
-        **{f"corpus.{name}": getattr(Corpus, name) for name in AUDITS},
         "ItemMeasurement": ItemMeasurement,
         "FairnessCheck": FairnessCheck,
         "fairness_check": FairnessCheck.__call__,
@@ -72,8 +69,6 @@ def _entry(name: str, thing: Any) -> str:
         parts.append(f"**Returns** {sections['Returns'][:1].lower()}{sections['Returns'][1:]}")
     if inspect.isclass(thing) and (members := list(_members(thing))):
         parts.append("\n".join(["| member | meaning |", "|---|---|", *members]))
-    if "Examples" in sections:
-        parts.append(f"```pycon\n{sections['Examples']}\n```")
     return "\n\n".join(filter(None, parts))
 
 
@@ -92,17 +87,14 @@ def sections_of(thing: Any) -> dict[str, str]:
 
 
 def _arguments(function: Callable[..., Any], text: str) -> str:
-    """Return a table of arguments with their defaults; audits of a corpus share the arguments `axis` and `value`."""
+    """Return a table of arguments with their defaults."""
     parameters = inspect.signature(function).parameters
-    shared = ("axis", "value") if function in (getattr(Corpus, name) for name in AUDITS) else ()
     rows = []
     for name, meaning in _entries(text):
-        if name not in shared:
-            default = parameters[name].default
-            star = "" if parameters[name].kind is not inspect.Parameter.KEYWORD_ONLY else "="
-            shown = "required" if default is inspect.Parameter.empty else "" if default is None else f"`{default!r}`"
-            rows.append((f"{name}{star}", shown, meaning))
-    return _table(["argument", "default", "meaning"], rows) if rows else ""
+        default, kind = parameters[name].default, parameters[name].kind
+        shown = "required" if default is inspect.Parameter.empty else "" if default is None else f"`{default!r}`"
+        rows.append((f"{name}=" if kind is inspect.Parameter.KEYWORD_ONLY else name, shown, meaning))
+    return _table(["argument", "default", "meaning"], rows)
 
 
 def _entries(text: str) -> list[tuple[str, str]]:
@@ -124,7 +116,7 @@ def _members(thing: type) -> Iterator[str]:
     members: Mapping[str, Any] = dict(inspect.getmembers(thing))
     for name, member in members.items():
         own = any(name in vars(base) for base in thing.__mro__ if base.__module__.startswith("pytest_fairness"))
-        if name.startswith("_") or not own or (thing is Corpus and name in AUDITS) or name == "complete":
+        if name.startswith("_") or not own or name == "complete":
             continue
         if isinstance(member, property) or inspect.isfunction(member):
             summary = " ".join((inspect.getdoc(member) or "").partition("\n\n")[0].split()).removeprefix("Return ")
