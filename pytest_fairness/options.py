@@ -286,8 +286,9 @@ class RunSettings:
         (),
         "What makes a run fail, besides failed audits; inconclusive: an inconclusive audit. inconclusive_runs: an "
         "audit that is inconclusive in 5 runs in a row. orphans: a baseline that belongs to no item, or whose folder "
-        "does not exist. level_change: answers that changed much for all groups alike. What is not listed is a note",
-        option_types.words("inconclusive", "inconclusive_runs", "orphans", "level_change"),
+        "does not exist. level_change: answers that changed much for all groups alike. review: a probe whose day "
+        "`risk.review_by` has passed. What is not listed is a note",
+        option_types.words("inconclusive", "inconclusive_runs", "orphans", "level_change", "review"),
         default="none",
     )
     min_audits: int = _setting(

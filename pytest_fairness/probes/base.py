@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -162,6 +163,29 @@ class Variant(ProbeModel):
         return self
 
 
+def _day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise ValueError(f"{quoted(text)} is no day: write it as 2027-01-31") from None
+
+
+class RiskSettings(ProbeModel):
+    """The risk that a probe watches, for people who answer for it; nothing of it is sent or measured."""
+
+    hazard: Text = Field(description="What the system may do wrong: rank women lower than men with equal papers.")
+    harm: Text | None = Field(default=None, description="What happens to people then: no invitation to an interview.")
+    groups: tuple[Line, ...] = Field(default=(), min_length=1, description="Who is at risk.")
+    owner: Line | None = Field(default=None, description="Who decides about this risk: a team or a role.")
+    threshold_because: Text | None = Field(
+        default=None, description="Why the limits and tolerances of the probe are what they are."
+    )
+    mitigation: Text | None = Field(default=None, description="What was done, or is done after a finding.")
+    review_by: Annotated[str, AfterValidator(_day)] | None = Field(
+        default=None, description="Day until which somebody must look at this block again: 2027-01-31."
+    )
+
+
 def _valid_file_name(name: str) -> str:
     if (problem := field_types.name_problem(name)) is not None:
         raise ValueError(f"{quoted(name)} cannot be the name of baseline files: {problem}; choose another name")
@@ -245,6 +269,7 @@ class Probe(ProbeModel):
         "Default: the file's name without its suffix.",
     )
     description: Text | None = Field(default=None, description="Purpose of the probe, which reports show.")
+    risk: RiskSettings | None = Field(default=None, description="The risk that the probe watches, for reports.")
     system: Text | None = Field(default=None, description="System prompt, sent unchanged with every prompt.")
     sampling_settings: SamplingSettings = Field(
         default_factory=SamplingSettings,

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -413,6 +414,8 @@ class Controller(CollectedRecords):
         notes += document.on_answer_files(results)
         notes += document.on_extra_fields(results)
         notes += document.on_limits(results)
+        day = datetime.fromtimestamp(self._run.started, UTC).date().isoformat()
+        notes += document.on_reviews(results, day, fails="review" in self._settings.fail_on)
         notes += self._on_orphans(results) if judged and not self._config.getoption("fairness_measure") else []
         notes += document.on_creep(results, fails=self._settings.creep == "fail")
         if self._settings.creep == "fail" and any(result.baseline for result in results):

@@ -475,6 +475,7 @@ class ItemResult(JsonRecord):
         baseline: the baseline's `value`, `target` and `date`, or `None`.
         category: the item's label `category`, by which reports count items; `None` without this label.
         purpose: the probe's description.
+        risk: the risk that the probe watches, by the keys of its block `risk`; `None` without the block.
         extra_fields: further fields of the probe's requests, by name; see `Sampling`.
         method: description of the audit; see `AuditInfo.to_json`.
         explanation: what is said of the value and of its change, with examples and the finding of a failed item.
@@ -500,6 +501,7 @@ class ItemResult(JsonRecord):
     baseline: Mapping[str, Json] | None = None
     category: str | None = None
     purpose: str | None = None
+    risk: Mapping[str, Json] | None = None
     extra_fields: Mapping[str, Json] = field(default_factory=dict)
     method: Mapping[str, Json] = field(default_factory=dict)
     explanation: Explanation = Explanation()

@@ -103,6 +103,7 @@ def report_document(
             **({"by_target": _by_target(ordered, targets)} if targets else {}),
         },
         "purposes": purposes,
+        "risks": {result.probe: dict(result.risk) for result in ordered if result.risk},
         "methods": {name: dict(method) for name, method in sorted(methods.items()) if method},
         "items": [result.to_json() for result in ordered],
     }
@@ -356,6 +357,7 @@ Kind = Literal[
     "default-target",
     "no-audit",
     "few-audits",
+    "review",
     "inconclusive-runs",
     "rows-without-group",
     "confounding",
@@ -554,6 +556,21 @@ def on_unknown_creep() -> RunNote:
         "whole history: `git fetch --unshallow`, `fetch-depth: 0` on GitHub, `GIT_DEPTH: 0` on GitLab.",
         fails=True,
     )
+
+
+def on_reviews(results: Sequence[ItemResult], day: str, *, fails: bool) -> list[RunNote]:
+    """Return a note for each probe whose day `risk.review_by` is before the `day` of the run (ISO 8601)."""
+    due = {result.probe: result.risk for result in results if result.risk and result.risk.get("review_by", day) < day}
+    return [
+        RunNote(
+            "review",
+            f"{probe}: its risk was to be reviewed by {risk['review_by']}{f' by {owner}' if owner else ''}. Review the "
+            "block `risk`, and write the next day into `review_by`.",
+            fails,
+        )
+        for probe, risk in due.items()
+        for owner in (risk.get("owner"),)
+    ]
 
 
 def on_missing_folder(folder: str, *, fails: bool) -> RunNote:

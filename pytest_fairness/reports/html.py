@@ -77,6 +77,7 @@ def report(
     targets = report_items.target_table(
         document, said, lambda view: f"{number(view.item['value'])} {view.item['verdict']}"
     )
+    risks = report_items.risk_table(document)
     outcomes = {one["display_outcome"] for one in items}
     return render(
         "report.html.j2",
@@ -102,6 +103,7 @@ def report(
         ),
         targets=targets and Table(("item", *targets[0]), [["all", *targets[2]], *targets[1]]),
         served_models=sorted({view.explanation.served for view in said} - {""}),
+        risks=risks and Table(*risks),
         cell_tables=report_items.intersection_tables(said),
         cell_legend=report_items.INTERSECTION_LEGEND,
         **filters,

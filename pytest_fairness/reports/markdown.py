@@ -100,6 +100,9 @@ def report(document: Mapping[str, Json], max_length: int = MAX_LENGTH) -> str:
     _add_folded(text, "Top contributors to the failures", evidence)
     _add_folded(text, "Variants compared with the original prompt", variants)
     _add_folded(text, "Findings", _findings(not_passed, several_probes))
+    if (risks := report_items.risk_table(document)) is not None:
+        lines = table(risks[0], ([escaped(cell) for cell in row] for row in risks[1]))
+        _add_folded(text, "Risks", lines, needed=2)
     text.add(*_failures(document), _footer(document))
     return str(text)
 

@@ -43,6 +43,29 @@ def served_model_changes(items: Iterable[ItemView]) -> list[str]:
     return [f"served model changed: {printable(change)}" for change in sorted(changes)]
 
 
+RISK_NAMES = {
+    "hazard": "hazard",
+    "harm": "harm",
+    "groups": "groups at risk",
+    "owner": "owner",
+    "threshold_because": "why these thresholds",
+    "mitigation": "response",
+    "review_by": "review by",
+}
+"""Names of the keys of a probe's block `risk`, for readers."""
+
+
+def risk_table(document: Mapping[str, Json]) -> tuple[list[str], list[list[str]]] | None:
+    """Return columns and rows of the table of risks, a row for each probe; `None` without any."""
+    risks: Mapping[str, Mapping[str, Json]] = document.get("risks", {})
+    used = [key for key in RISK_NAMES if any(key in risk for risk in risks.values())]
+    rows = [
+        [probe, *(", ".join(value) if isinstance(value := risk.get(key, ""), list) else value for key in used)]
+        for probe, risk in sorted(risks.items())
+    ]
+    return (["probe", *(RISK_NAMES[key] for key in used)], rows) if rows else None
+
+
 def known_failures(items: Iterable[ItemView]) -> str:
     """Return the number and reasons of known failures, as `1 known regression (ticket 12)`; empty if there are none."""
     known = [view.item for view in items if view.status == KNOWN]

@@ -56,7 +56,7 @@ from pytest_fairness.run.archive import (
 )
 from pytest_fairness.run.engines import Engines, Targets
 from pytest_fairness.run.items import ProbeItem, items_of
-from pytest_fairness.run.results import error_result, measured_only, result_of
+from pytest_fairness.run.results import error_result, measured_only, result_of, risk_of
 from pytest_fairness.run.run import Run
 from pytest_fairness.scorers import BUILT_IN
 from pytest_fairness.targets.base import Target
@@ -420,8 +420,8 @@ def _verified(archive: Archive, folder: Path, temporary: Path) -> Verification:
     again = json.loads(json_bytes(again))
     problems = [
         f"report.json: {text}"
-        for part in ("summary", "purposes", *(() if versions else ("methods",)))
-        for text in differences(report.get(part), again[part], part, loose=bool(versions))
+        for part in ("summary", "purposes", "risks", *(() if versions else ("methods",)))
+        for text in differences(report.get(part, {}), again[part], part, loose=bool(versions))
     ]
     lost = len(targets) - len(report["items"])
     if lost or targets.keys() != {(item["nodeid"], item["id"]) for item in report["items"]}:
@@ -467,7 +467,12 @@ class _Checker:
             return ItemCheck(*where, "differs", f"verdict {plain['verdict']} there; here: {_reason(error, folder)}")
         found = self._found(item, result, plain)
         self.results[-1] = ItemResult.from_json(
-            {**result.to_plain(), "expected_failure": found["expected_failure"], "purpose": item.probe.description}
+            {
+                **result.to_plain(),
+                "expected_failure": found["expected_failure"],
+                "purpose": item.probe.description,
+                "risk": risk_of(item.probe),
+            }
         )
         unequal = list(differences(plain, found, "", loose=self._loose))
         more = f"; and {len(unequal) - SHOWN_DIFFERENCES} more" if len(unequal) > SHOWN_DIFFERENCES else ""
@@ -476,6 +481,7 @@ class _Checker:
     def _found(self, item: ProbeItem, result: ItemResult, plain: Mapping[str, Json]) -> dict[str, Json]:
         """Return the item of the report as measured again, with what only a run of pytest knows."""
         found: dict[str, Json] = json.loads(json_bytes(result.to_json()))
+        found["creep"] = plain.get("creep")  # from the history of the project in git, which the bundle does not hold
         found["line"] = item.probe.source.line_of(item.audit_name)
         if item.settings.expected_failure(item.subject) is not None:
             found["expected_failure"] = plain["expected_failure"]
@@ -496,6 +502,7 @@ class _Checker:
             verdict=Verdict(VerdictName(plain["verdict"]), plain["reason"]),
             category=plain["labels"].get("category"),
             purpose=self._report["purposes"].get(plain["probe"]),
+            risk=self._report.get("risks", {}).get(plain["probe"]),
             method=self._report["methods"].get(plain["audit"], {}),
             expected_failure=plain["expected_failure"],
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -41,6 +41,7 @@ from pytest_fairness.records import (
     Comparison,
     Explanation,
     ItemResult,
+    Json,
     Judged,
     Prompt,
     Quote,
@@ -78,6 +79,11 @@ def result_of(measured: ItemMeasurement, compared: BaselineComparison, nodeid: s
     explanation = with_shares_of_texts(result.explanation, measured, compared)
     finding = measured.measurement.explanation.finding or measured.item.audit.finding(result)
     return replace(result, explanation=replace(explanation, finding=finding))
+
+
+def risk_of(probe: Probe) -> Mapping[str, Json] | None:
+    """Return the block `risk` of a probe with the keys that are set, as plain JSON; `None` without the block."""
+    return None if probe.risk is None else probe.risk.model_dump(mode="json", exclude_defaults=True)
 
 
 def with_shares_of_texts(
@@ -161,6 +167,7 @@ def _result(
         comparison=compared.comparison,
         baseline=entry.for_reports() if entry else None,
         purpose=item.probe.description,
+        risk=risk_of(item.probe),
         extra_fields=item.probe.sampling.extra_fields if item.asks else {},
         effect=effect,
         against=compared.against,

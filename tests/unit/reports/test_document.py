@@ -72,7 +72,7 @@ def test_the_schema_rejects_invalid_documents() -> None:
 def test_the_document_has_the_fields_of_schema_1() -> None:
     document = report(result())
     run = ["schema", "tool", "target", "target_version", "commit", "started", "seconds", "requests", "notes"]
-    assert list(document) == [*run, "summary", "purposes", "methods", "items"]
+    assert list(document) == [*run, "summary", "purposes", "risks", "methods", "items"]
     assert document["methods"]["jsd"]["title"] == "Different vocabulary"
     assert document["schema"] == 1
     assert document["tool"] == "pytest-fairness 1.2.3"
