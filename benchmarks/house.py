@@ -132,7 +132,8 @@ def _frames(frame: FrameType | None) -> list[str]:
     found: list[str] = []
     while frame is not None:
         path = Path(frame.f_code.co_filename)
-        if path.is_relative_to(PACKAGE):
+        # A comprehension is no function; from Python 3.12 on, it has no frame either.
+        if path.is_relative_to(PACKAGE) and not frame.f_code.co_name.startswith("<"):
             found.insert(0, f"{path.parent.name}.{path.stem}.{frame.f_code.co_qualname}")
             if frame.f_code.co_name in {"setup", "runtest"}:
                 break
