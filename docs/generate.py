@@ -63,21 +63,27 @@ def audits_table() -> str:
 
 
 def effects_table() -> str:
-    """Return the Markdown table of the effect sizes of all audits, with their cut-offs."""
-    lines = ["| audit | effect size | from | small, moderate, large from | source |", "|---|---|---|---|---|"]
+    """Return the tables of effect sizes with their cut-offs, and of the audits that have each, by its formula."""
+    sizes: dict[str, tuple[str, set[str]]] = {}
+    formulas: dict[tuple[str, str], list[str]] = {}
     for kind, names in registry.AUDITS.items():
         for name in names:
             info = registry.get(kind, name).info
-            effect = info.effect
             several = sum(name in others for others in registry.AUDITS.values()) > 1
             shown = f"`{name}` ({kind})" if several else f"`{name}`"
-            if effect is None:
-                lines.append(f"| {shown} | none: {info.no_effect_size} | | | |")
-            else:
-                cutoffs = ", ".join(f"{cutoff:g}" for cutoff in effect.cutoffs)
-                formula = effect.formula.replace("|", "\\|")
-                source = effect.source.removeprefix(COHEN).lstrip(":; ")  # the page names Cohen once
-                lines.append(f"| {shown} | {effect.name} | {formula} | {cutoffs} | {source} |")
+            if info.effect is None:
+                formulas.setdefault(("none", info.no_effect_size), []).append(shown)
+                continue
+            effect = info.effect
+            formulas.setdefault((effect.name, effect.formula.replace("|", "\\|")), []).append(shown)
+            sources = sizes.setdefault(effect.name, (", ".join(f"{cutoff:g}" for cutoff in effect.cutoffs), set()))[1]
+            sources.add(effect.source.removeprefix(COHEN).lstrip(":; "))  # the page names Cohen once
+    lines = ["| effect size | small, moderate, large from | source |", "|---|---|---|"]
+    lines += [
+        f"| {name} | {cuts} | {'; '.join(sorted(filter(None, sources)))} |" for name, (cuts, sources) in sizes.items()
+    ]
+    lines += ["", "| audit | effect size | from |", "|---|---|---|"]
+    lines += [f"| {', '.join(shown)} | {name} | {formula} |" for (name, formula), shown in formulas.items()]
     return "\n".join(lines)
 
 
