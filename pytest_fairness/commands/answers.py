@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pytest_fairness import commands
 from pytest_fairness.commands import add_table_arguments, replay_run, replay_settings, write
+from pytest_fairness.commands.impact import add_impact_arguments, is_impact, run_impact
 from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.options import RunSettings
 from pytest_fairness.records import Json
@@ -30,11 +31,9 @@ if TYPE_CHECKING:
 def add_measure_arguments(parser: argparse.ArgumentParser) -> None:
     from pytest_fairness.audits.registry import AUDITS, NEED_SETTINGS
 
-    parser.add_argument("answers", type=Path, help="CSV or JSON Lines file with one answer per row")
-    parser.add_argument("--group", required=True, metavar="COLUMN", help="column with the group of each answer")
-    parser.add_argument(
-        "--unmarked", required=True, metavar="GROUP", help="group that the other groups are compared with"
-    )
+    parser.add_argument("answers", type=Path, metavar="FILE", help="CSV or JSON Lines file with one answer per row")
+    parser.add_argument("--group", metavar="COLUMN", help="column with the group of each answer")
+    parser.add_argument("--unmarked", metavar="GROUP", help="group that the other groups are compared with")
     parser.add_argument(
         "--marked",
         action="append",
@@ -42,7 +41,7 @@ def add_measure_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="GROUP",
         help="group to compare with the `--unmarked` group; may be repeated (default: all other groups)",
     )
-    parser.add_argument("--text", required=True, metavar="COLUMN", help="column with the text of each answer")
+    parser.add_argument("--text", metavar="COLUMN", help="column with the text of each answer")
     parser.add_argument(
         "--strata",
         action="append",
@@ -72,14 +71,18 @@ def add_measure_arguments(parser: argparse.ArgumentParser) -> None:
         help="write a report to FILE, which ends in .json, .html or .md; may be repeated",
     )
     add_table_arguments(parser)
+    add_impact_arguments(parser)
 
 
 def run_measure(arguments: argparse.Namespace) -> None:
     """Measure how the answers in a file differ between groups, without a probe, a baseline or a verdict.
 
     For each audit, print the estimate with its 95 % confidence interval, the p-value, and the effect size as a number
-    and in words.
+    and in words. With --impact-ratio, write the summary of a bias audit of applicants.
     """
+    if is_impact(arguments):
+        run_impact(arguments)
+        return
     from pytest_fairness.probes import table
     from pytest_fairness.reports import files
     from pytest_fairness.reports.document import RunNote, on_answer_files, report_document

@@ -56,7 +56,7 @@ from pytest_fairness.run.archive import (
 )
 from pytest_fairness.run.engines import Engines, Targets
 from pytest_fairness.run.items import ProbeItem, items_of
-from pytest_fairness.run.results import error_result, measured_only, result_of, risk_of
+from pytest_fairness.run.results import error_result, measured_only, result_of
 from pytest_fairness.run.run import Run
 from pytest_fairness.scorers import BUILT_IN
 from pytest_fairness.targets.base import Target
@@ -466,14 +466,7 @@ class _Checker:
         except FairnessError as error:
             return ItemCheck(*where, "differs", f"verdict {plain['verdict']} there; here: {_reason(error, folder)}")
         found = self._found(item, result, plain)
-        self.results[-1] = ItemResult.from_json(
-            {
-                **result.to_plain(),
-                "expected_failure": found["expected_failure"],
-                "purpose": item.probe.description,
-                "risk": risk_of(item.probe),
-            }
-        )
+        self.results[-1] = replace(result, expected_failure=found["expected_failure"])
         unequal = list(differences(plain, found, "", loose=self._loose))
         more = f"; and {len(unequal) - SHOWN_DIFFERENCES} more" if len(unequal) > SHOWN_DIFFERENCES else ""
         return ItemCheck(*where, "differs" if unequal else "same", "; ".join(unequal[:SHOWN_DIFFERENCES]) + more)
