@@ -160,16 +160,16 @@ def whole_number(least: int = 1, most: int | None = None) -> OptionType:
     return OptionType(takes, parse, "int")
 
 
-def number(*, zero: bool = False) -> OptionType:
-    """Return the type of finite numbers above 0; if `zero` is set, 0 is also valid."""
-    takes = f"a number {'of at least 0' if zero else 'above 0'}"
+def number(*, zero: bool = False, most: float = math.inf) -> OptionType:
+    """Return the type of finite numbers above 0 and up to `most`; if `zero` is set, 0 is also valid."""
+    takes = f"a number {'of at least 0' if zero else 'above 0'}{'' if most == math.inf else f' and at most {most:g}'}"
 
     def parse(written: str | float) -> float:
         try:
             value = float(written)
         except ValueError:
             value = math.nan
-        if not (0 < value < math.inf or (zero and value == 0)):
+        if not (0 < value < math.inf or (zero and value == 0)) or value > most:
             raise ValueError(f"must be {takes}, not {written!r}.")
         return value
 

@@ -174,6 +174,27 @@ class RunSettings:
         STORE,
         environment="PYTEST_FAIRNESS_STORE",
     )
+    history: str | None = _option(
+        None,
+        "History of nightly runs, a .jsonl file, a folder, or `store` for the store of the responses; each run adds a "
+        "line for each item, and verdicts use all runs since the baseline",
+        LINE,
+        metavar="PATH",
+        default="none",
+    )
+    verdict: Literal["accumulate", "single"] = _setting(
+        "accumulate",
+        "Runs on which verdicts are based where there is a history, unless a probe's key `verdict` says otherwise. "
+        "accumulate: all runs since the baseline. single: this run",
+        option_types.choice("accumulate", "single"),
+    )
+    nightly_share: float = _setting(
+        1.0,
+        "Share of the trials, or of the records, entities or questions, that a run with a history asks; the parts "
+        "rotate from run to run",
+        option_types.number(most=1.0),
+        default="1",
+    )
     run_name: str | None = _option(
         None,
         "Name of a run of several machines with one store; the machines share the limit of --fairness-max-requests and "

@@ -116,6 +116,7 @@ def answer(prompt: Prompt, response: Response | None, language: Language) -> Ans
         unread=content.unread if status in (Status.UNREADABLE, Status.CUT_OFF) else "",
         # Interned to save memory, because thousands of answers are from the same model.
         served=sys.intern(response.served) if response.served else None,
+        created=response.created,
     )
 
 

@@ -367,6 +367,8 @@ T = TypeVar("T")
 
 LAST_RUN = "last run"
 """Key of the report document of the last run; see `run.history.last_run`."""
+NIGHTS = "night "
+"""Start of the keys of the lines of a history; see `run.nights`."""
 ANSWER_SET_KEPT = 86_400.0
 """Seconds after which answers that `put_answers` stored are removed."""
 
@@ -381,6 +383,12 @@ class ResultCache:
         rows = self.database.execute("SELECT measurement FROM measurements WHERE key = ?", (key,))
         with self.database.decoding_errors():
             return read(json_value(rows[0][0])) if rows else None
+
+    def nights(self) -> list[Json]:
+        """Return all results whose keys begin with `NIGHTS`, which are kept for ever."""
+        rows = self.database.execute("SELECT measurement FROM measurements WHERE key LIKE ?", (f"{NIGHTS}%",))
+        with self.database.decoding_errors():
+            return [json_value(text) for (text,) in rows]
 
     @in_transaction
     def put(self, key: str, result: Json) -> None:

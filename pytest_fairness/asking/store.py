@@ -16,6 +16,7 @@ from pytest_fairness.asking.claims import (
     ANY_ANSWER,
     CONDITION,
     LAST_RUN,
+    NIGHTS,
     Claims,
     Freshness,
     RateLimitTable,
@@ -467,8 +468,8 @@ def sizes(store: Store) -> list[Size]:
 def prune(store: Store, *, older_than: float, target: str | None = None) -> int:
     """Delete responses from before a date (seconds since the epoch), and return the number of deleted responses.
 
-    Without `target`, cached results from before the date are deleted as well. The cached document of the last run is
-    kept, because `export` reads it.
+    Without `target`, cached results from before the date are deleted as well. The cached document of the last run,
+    which `export` reads, and the lines of a history are kept.
     """
     database = store.database
     values = (older_than,) if target is None else (older_than, target)
@@ -478,7 +479,10 @@ def prune(store: Store, *, older_than: float, target: str | None = None) -> int:
         ((count,),) = database.execute(f"SELECT count(*) FROM responses WHERE {where}", values)  # noqa: S608 - constants
         database.execute(f"DELETE FROM responses WHERE {where}", values)  # noqa: S608 - constants
         if target is None:
-            database.execute("DELETE FROM measurements WHERE created < ? AND key != ?", (older_than, LAST_RUN))
+            database.execute(
+                "DELETE FROM measurements WHERE created < ? AND key != ? AND key NOT LIKE ?",
+                (older_than, LAST_RUN, f"{NIGHTS}%"),
+            )
         return int(count)
 
     return database.write(delete)

@@ -20,7 +20,7 @@ from pytest_fairness.audits.base import (
 from pytest_fairness.audits.info import Direction
 from pytest_fairness.errors import counted, joined, significant
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.records import Comparison, Measurement, Pair
+from pytest_fairness.records import AccumulatedEvidence, Comparison, Measurement, Pair
 from pytest_fairness.stats import intervals
 from pytest_fairness.stats.unit_tables import needed_units
 from pytest_fairness.stats.words import NeededDocuments, smallest_share
@@ -278,6 +278,26 @@ class PointEstimate(DecisionRule):
         self, item: AnyItem, measurement: Measurement, comparison: Comparison | None, tolerance: float
     ) -> float | None:
         return self.tested_rule.minimum_detectable(item, measurement, comparison, tolerance)
+
+
+def judge_runs(evidence: AccumulatedEvidence, item: AnyItem, tolerance: float) -> Decision:
+    """Judge the change by all runs since the baseline; see `stats.nights`.
+
+    It is a regression if the evidence is enough, the worsening exceeds the tolerance, and the last runs do not exclude
+    that they are worse than the baseline alone by more than the tolerance: a gap that was smaller for a while may
+    return. It is acceptable if the last runs together are worse by at most the tolerance, with an upper bound of at
+    most twice the tolerance, and nothing speaks for a worsening beyond the tolerance.
+    """
+    accepted = tolerance if item.settings.gate == "strict" else 2 * tolerance
+    upper = evidence.level + intervals.quantile(1 - item.beta) * evidence.level_error
+    worse = evidence.worsening > tolerance + intervals.ROUNDING and evidence.highest > tolerance
+    significant = evidence.e_value >= evidence.needed
+    if worse and significant:
+        return Decision("beyond", True, True, upper, accepted)
+    exceeds = evidence.level > tolerance + intervals.ROUNDING or (worse and evidence.e_value >= 1)
+    if not exceeds and upper <= accepted + intervals.ROUNDING:
+        return Decision("within", False, significant, upper, accepted)
+    return Decision("unclear", exceeds, significant, upper, accepted)
 
 
 def _decidable_tolerance(

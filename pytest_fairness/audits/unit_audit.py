@@ -438,6 +438,7 @@ class UnitAudit(Audit[ProbeT, SettingsT]):
                 units=len(names),
                 observations=len(observed[0]) if clusters else None,
                 step=current_table.step * len(names) / len(observed[0]),
+                compared=tuple(sum(table.n.values()) for table in (current_table, baseline_table)),
                 other_change=(change.growth, change.growth_error)
                 if pairs
                 else (change.signed_change, change.signed_change_error)

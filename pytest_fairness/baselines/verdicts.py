@@ -14,8 +14,19 @@ from pytest_fairness.audits import rules
 from pytest_fairness.audits.base import AnyAudit, AnyItem, Decision
 from pytest_fairness.audits.info import Direction
 from pytest_fairness.audits.rules import MOST_UNREAD, UnreadAnswers, rule_of
-from pytest_fairness.errors import significant
-from pytest_fairness.records import Comparison, Concern, Explanation, Measurement, Pair, Reversal, Verdict, VerdictName
+from pytest_fairness.errors import counted, significant
+from pytest_fairness.records import (
+    AccumulatedEvidence,
+    Comparison,
+    Concern,
+    Explanation,
+    Measurement,
+    Pair,
+    Reversal,
+    Verdict,
+    VerdictName,
+)
+from pytest_fairness.stats import intervals
 
 NAMED_CONTRIBUTORS = 5
 """Maximum number of top contributors in a verdict's reason."""
@@ -54,8 +65,9 @@ def decide(
     comparison: Comparison | None,
     trials: int | None,
     accept: str,
+    runs: AccumulatedEvidence | None = None,
 ) -> Verdict:
-    """Return the verdict on one item.
+    """Return the verdict on one item; with the evidence of several `runs`, the change is judged by all of them.
 
     There is no comparison if the baseline is missing or stale. `trials` is the number of the units of `Audit.counted`,
     for advice on the size of a run; `None` for answers in a file. `accept` is the command that makes or accepts a
@@ -126,18 +138,26 @@ def decide(
         return verdict(VerdictName.INCONCLUSIVE, f"{what}; {concern.message}.", concern.message)
     if baseline is not None and comparison is not None:
         difference = audit.info.loss(measurement.value) - audit.info.loss(baseline.value)
-        change = rule.judge_change(audit, item, comparison, tolerance, difference)
+        change = (
+            rule.judge_change(audit, item, comparison, tolerance, difference)
+            if runs is None
+            else rules.judge_runs(runs, item, tolerance)
+        )
         if change.outcome == "within" and not comparison.from_answers and audit.tells_side(measurement) is False:
             sides = "the baseline's value, without its answers, does not say which group was ahead"
             change = Decision("unclear", times_more_units=math.inf, explanation=sides)
         estimate = _judged_change(comparison, change) if rule.tested else difference
-        if change.outcome == "within" and audit.info.better is Direction.ZERO:
+        if runs is not None:
+            estimate = max(runs.level, runs.worsening) if change.outcome == "beyond" else runs.level
+        elif change.outcome == "within" and audit.info.better is Direction.ZERO:
             # Unread answers may also have moved the gap to the other side than the change is measured on.
             estimate = max(estimate, difference)
         before = baseline.value, baseline.n, baseline.missing
         bounds.append(rules.unread_of_change(audit, item, measurement, estimate, *before, tolerance))
         if change.outcome == "beyond" and without_failure is None:
-            why_significant = _significance_text(item, comparison, change)
+            why_significant = (
+                _significance_text(item, comparison, change) if runs is None else f"; {_worsening_of_runs(runs)}"
+            )
             return verdict(VerdictName.REGRESSION, f"{what}{why_significant}.{bounds[-1].assumption}")
     if limit is not None:
         value = rule.judge_value(audit, item, measurement, limit, tolerance)
@@ -150,6 +170,9 @@ def decide(
         pair = "" if value.pair is None else f"; {surest}{_pair_text(value.pair)} ({_p(value.pair.p_value)})"
         return verdict(VerdictName.OVER_LIMIT, f"{what}{pair}.{bounds[-1].assumption}")
     if undecided := [decision for decision in decisions if decision.outcome == "unclear"]:
+        if runs is not None and change in undecided:
+            why = _undecided_runs(runs, undecided[0])
+            return verdict(VerdictName.INCONCLUSIVE, f"{what}; {why.long}.", why.short)
         why = _undecided(item, comparison, change, value)
         growth = max(decision.times_more_units for decision in undecided)
         unclear = replace(undecided[0], decidable=_decidable(undecided))
@@ -167,7 +190,8 @@ def decide(
         if (hidden := unread_answers.hidden(decision, tolerance)) is not None:
             remedy = "A pass must hold however these answers fell: find out why they could not be read"
             return verdict(VerdictName.INCONCLUSIVE, f"{what}; {hidden}. {remedy}.", hidden)
-    return verdict(VerdictName.PASS, f"{what}.{_evidence(item, comparison, change, value)}")
+    told = _evidence(item, comparison, change, value) if runs is None else f" {_pass_of_runs(runs)}"
+    return verdict(VerdictName.PASS, f"{what}.{told}")
 
 
 def _decidable(undecided: Sequence[Decision]) -> str | None:
@@ -272,6 +296,36 @@ def _significance_text(item: AnyItem, comparison: Comparison, change: Decision) 
         return ""
     sides = "" if reversal is None else f"; {_reversal_text(reversal)}"
     return f"{sides}; significant ({_p(comparison.p_value)}, alpha {item.alpha:.2g})"
+
+
+def _worsening_of_runs(runs: AccumulatedEvidence) -> str:
+    """Return the likeliest worsening, with what else changed in its first run."""
+    many = counted(runs.runs_since, "run")
+    since = f"slowly worse since {runs.since}" if runs.drift else f"worse since the run of {runs.since}"
+    changed = f"; changed in that run: {', '.join(runs.changed)}" if runs.changed else ""
+    evidence = f"evidence {significant(runs.e_value)}, a regression needs {significant(runs.needed)}"
+    return f"{since}, by {significant(runs.worsening)} in {many} ({evidence}){changed}"
+
+
+def _undecided_runs(runs: AccumulatedEvidence, change: Decision) -> _Text:
+    more = "further runs decide"
+    if change.exceeds and runs.e_value >= 1:
+        return _Text(f"perhaps {_worsening_of_runs(runs)}; {more}", f"perhaps worse since {runs.since}; {more}")
+    together = f"the last {counted(runs.window, 'run')} together"
+    if change.exceeds:
+        told = f"{together} are worse by {significant(runs.level)}, but not significantly"
+        return _Text(f"{told}; {more}", f"worse, but not significantly; {more}")
+    upper, accepted = significant(change.upper_bound or 0.0), significant(change.accepted or 0.0)
+    told = f"{together} may be worse by up to {upper} (95 % confidence); a pass needs at most {accepted}"
+    return _Text(f"{told}; {more}", f"may be worse by up to {upper}, a pass needs at most {accepted}; {more}")
+
+
+def _pass_of_runs(runs: AccumulatedEvidence) -> str:
+    upper = runs.level + intervals.quantile(0.95) * runs.level_error
+    return (
+        f"With 95 % confidence, the last {counted(runs.window, 'run')} of {runs.runs:,} since the baseline are not "
+        f"worse by more than {significant(max(0.0, upper))}."
+    )
 
 
 def _pair_text(pair: Pair) -> str:

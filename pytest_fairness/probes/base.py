@@ -10,7 +10,7 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -308,6 +308,11 @@ class Probe(ProbeModel):
         lt=1,
         description="Probability of at least one false alarm in this probe (family-wise alpha); it is divided among "
         "the probe's items.",
+    )
+    verdict: Literal["accumulate", "single"] | None = Field(
+        default=None,
+        description="Runs on which verdicts are based where `fairness_history` names a history. accumulate: all runs "
+        "since the baseline. single: this run. Default: the ini option `fairness_verdict`.",
     )
     variants: dict[Name, Variant] = Field(
         default_factory=dict,

@@ -83,12 +83,14 @@ With a larger factor, an item that narrowly misses a decision would cost too man
 class Stage:
     """Numbers of trials and of entities at one interim analysis; `None` stands for the probe's own number.
 
-    `left_out` are the names of the entities that are not asked about yet.
+    `left_out` are the names of the entities that are not asked about yet. `part` is the part of the units that a night
+    asks about, from 0, and the number of parts; `None` for all units.
     """
 
     trials: int | None = None
     entities: int | None = None
     left_out: frozenset[str] = frozenset()
+    part: tuple[int, int] | None = None
 
     def includes(self, labels: Mapping[str, str]) -> bool:
         """Return whether the stage includes prompts with these labels; the trial number is not checked."""

@@ -64,6 +64,11 @@ def settings_from(config: pytest.Config) -> RunSettings:
         raise pytest.UsageError(
             "--fairness-batch=collect downloads answers, but --fairness-replay does not. Give only one of them."
         )
+    if _value(config, _BY_NAME["fairness_nightly_share"]) and not _value(config, _BY_NAME["fairness_history"]):
+        raise pytest.UsageError(
+            "fairness_nightly_share: a part of the answers decides only together with those of other nights. Name a "
+            "history with fairness_history, or remove fairness_nightly_share."
+        )
     if config.getoption("fairness_measure") and config.getoption("fairness_rebaseline"):
         raise pytest.UsageError(
             "--fairness-measure and --fairness-rebaseline cannot be combined. Look at the estimates with "

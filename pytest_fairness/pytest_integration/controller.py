@@ -43,6 +43,7 @@ from pytest_fairness.reports.report_items import rebaseline_command
 from pytest_fairness.reports.terminal import Line
 from pytest_fairness.run import Run, history
 from pytest_fairness.run.history import History
+from pytest_fairness.run.nights import expected_failures
 from pytest_fairness.targets import serve
 from pytest_fairness.version import __version__
 
@@ -150,6 +151,8 @@ class Controller(CollectedRecords):
         if results and not settings.replay:
             with self._attempt(session):
                 History(run.store).add(report, targets, self._servers())
+        with self._attempt(session):
+            run.nights.add(record["night"] for record in self.records if "night" in record)
         for path in self._reports:
             with self._attempt(session):
                 if path.name.lower().endswith(files.COMMENT):
@@ -421,6 +424,7 @@ class Controller(CollectedRecords):
         if self._settings.creep == "fail" and any(result.baseline for result in results):
             notes += [document.on_unknown_creep()] if is_shallow(self._settings.baselines) else []
         notes += document.on_shared_changes(results, fails="level_change" in self._settings.fail_on)
+        notes += [RunNote("history", text) for text in self._on_history(judged)]
         notes += self._on_inconclusive_runs(
             [result for result in judged if result.verdict.name is VerdictName.INCONCLUSIVE]
         )
@@ -443,6 +447,15 @@ class Controller(CollectedRecords):
                 current |= {(name, item): entry for item, entry in (baseline.items if baseline else {}).items()}
         known = creep_of(self._settings.baselines, current) if current else {}
         return [replace(result, creep=known.get(key)) for key, result in zip(keys, self.results, strict=True)]
+
+    def _on_history(self, judged: Sequence[ItemResult]) -> list[str]:
+        items = [
+            (result.comparison.standard_error, result.tolerance, 1 / result.runs.needed)
+            for result in judged
+            if result.runs and result.comparison
+        ]
+        text = expected_failures(items, used=True)
+        return [*self._run.nights.notes(), *([f"{text}."] if text else [])]
 
     def _on_orphans(self, results: Sequence[ItemResult]) -> list[RunNote]:
         fails, folder, base = "orphans" in self._settings.fail_on, self._settings.baselines, self._run.base

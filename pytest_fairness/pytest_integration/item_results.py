@@ -41,6 +41,7 @@ Record = dict[str, Json]
 - In records of measured items: `complete` (whether the run has all answers that a new baseline needs), `needs_replay`
   (whether a later run reuses the answers only with `--fairness-replay`).
 - In records of probe items: `siblings` (see `FairnessItem`); `identity` (of the target that was asked).
+- In records of compared items of a run with `fairness_history`: `night` (see `run.nights.Line`).
 - In records with a new baseline: `entry`, `answers` (key of the answers in the store).
 """
 

@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
@@ -346,10 +346,12 @@ def _all_items(session: AuditSession, probe: Probe) -> list[ProbeItem]:
 def _items(session: AuditSession, probe: Probe, *, named: bool) -> list[ProbeItem]:
     items, targets = items_of(probe, session.run.settings.trials), session.run.settings.targets
     _require_groups(probe, items, session.config.rootpath)
-    if not targets or not named or probe.responses is not None:
-        return items
-    # The targets alternate from item to item, so that all targets are busy from the start.
-    return [replace(item, target=name) for item in items for name in targets]
+    if targets and named and probe.responses is None:
+        # The targets alternate from item to item, so that all targets are busy from the start.
+        items = [replace(item, target=name) for item in items for name in targets]
+    if session.run.nights.used and not (session.rebaseline or session.measure_only):
+        items = [item.in_part(*session.run.nights.part_of(item.baseline_name)) for item in items]
+    return items
 
 
 def _require_groups(probe: Probe, items: Sequence[ProbeItem], root: Path) -> None:
@@ -410,6 +412,8 @@ def attach_verdict(
         rows = (row_from(answer, measured.item.probe) for answer in measured.answers)
         plain = ([dict(row.labels), row.trial, row.text, row.judged, row.refused] for row in rows)
         more |= {"entry": compared.entry.to_json(), "answers": run.store.cache.put_answers(plain)}
+    if compared.line is not None:
+        more["night"] = asdict(compared.line)
     attach(item, result.to_plain(), measured.item, measured.target, **more)
     return result
 

@@ -81,6 +81,7 @@ def start(config: pytest.Config) -> None:
         _require_targets(settings)
         try:
             run = Run(settings)
+            run.nights.check()
         except FairnessError as error:
             raise pytest.UsageError(str(error)) from error
         if not config.getoption("fairness_dry_run"):

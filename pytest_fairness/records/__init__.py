@@ -47,6 +47,7 @@ from pytest_fairness.records.requests import (
     without_nonfinite,
 )
 from pytest_fairness.records.results import (
+    AccumulatedEvidence,
     Against,
     Comparison,
     Concern,
@@ -83,6 +84,7 @@ __all__ = [
     "REFUSAL_CLASSES",
     "SAMPLING_PARAMETERS",
     "TOO_LONG",
+    "AccumulatedEvidence",
     "Against",
     "Answer",
     "AnswerFormat",

@@ -103,6 +103,7 @@ class Answer:
             name.
         error: error message of a failed request; else `None`.
         served: name of the model that answered; see `Response.served`.
+        created: time of arrival, in seconds since the epoch; 0 for a failed request, and for a recorded answer.
         embedding: embedding vector of the text, as little-endian 32-bit numbers. `None` if the audit needs no
             embeddings, or if the text has no words except identity terms, which are not embedded.
     """
@@ -118,6 +119,7 @@ class Answer:
     unread: str = ""
     error: str | None = None
     served: str | None = None
+    created: float = field(default=0.0, repr=False, compare=False)
     embedding: bytes | None = field(default=None, repr=False)
 
     @property

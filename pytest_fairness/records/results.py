@@ -270,6 +270,7 @@ class Evidence(JsonRecord):
         other_change: a second estimate of a change with its standard error, of which neither must exclude a pass; see
             `audits.rules`. `None` if there is only one.
         either_side: whether the direction of a gap is unknown, so that a pass must exclude a worsening on both sides.
+        compared: numbers of the answers of run and baseline that a comparison used; `None` if it used all.
         effect_basis: numbers from which, with the value, the effect size follows: the compared shares, or the standard
             deviations within groups.
         counting: share of each group's read answers of which the value is made; `None` for all answers of all groups.
@@ -285,6 +286,7 @@ class Evidence(JsonRecord):
     needed_documents: tuple[int | None, int] | None = None
     other_change: tuple[float, float] | None = None
     either_side: bool = False
+    compared: Sequence[int] | None = None
     effect_basis: Sequence[float] = ()
     counting: Mapping[str, float] | None = None
 
@@ -463,6 +465,41 @@ class Creep(JsonRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class AccumulatedEvidence(JsonRecord):
+    """Evidence of all counted runs since the baseline that an item got worse; see `stats.nights`.
+
+    Attributes:
+        runs: number of the counted runs.
+        e_value, needed: evidence that the item got worse, and the evidence that a regression needs.
+        since, runs_since: date of the run from which a worsening is likeliest, and number of runs from it on.
+        drift: whether the likeliest worsening is a slow drift, not a sudden change.
+        worsening: the likeliest worsening, at the last run.
+        highest: upper 95 % confidence bound of the last runs' worsening against the baseline alone.
+        level, level_error, window: worsening of the last `window` runs together against the baseline and the runs
+            before, and its standard error.
+        changed: what else changed in the run `since`, such as the served model.
+        not_counted: why this run does not count; empty if it counts.
+        dates, growth: the last runs, and the evidence after each of them.
+    """
+
+    runs: int
+    e_value: float
+    needed: float
+    since: str
+    runs_since: int
+    drift: bool
+    worsening: float
+    highest: float
+    level: float
+    level_error: float
+    window: int
+    changed: Sequence[str] = ()
+    not_counted: str = ""
+    dates: Sequence[str] = ()
+    growth: Sequence[float] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ItemResult(JsonRecord):
     """Result of one item: verdict, measurement, comparison, and further data that reports show.
 
@@ -481,6 +518,7 @@ class ItemResult(JsonRecord):
         explanation: what is said of the value and of its change, with examples and the finding of a failed item.
         line: line of the audit in the probe file, or of the Python test, from 1; `None` if unknown.
         effect: effect size of the measurement, as plain JSON; see `Effect`. `None` if there is no effect size.
+        runs: evidence of all runs since the baseline; `None` if the verdict is on this run alone.
         expected_failure: for an item with the mark `xfail`, the mark's `reason`, and the item's `outcome` in pytest:
             `xfailed`, `xpassed`, or `failed` if the item passes and the mark is strict. `None` without the mark, and
             for a verdict that is neither a failure nor a pass.
@@ -510,6 +548,7 @@ class ItemResult(JsonRecord):
     expected_failure: Mapping[str, Json] | None = None
     against: Against | None = None
     creep: Creep | None = None
+    runs: AccumulatedEvidence | None = None
 
     @property
     def outcome(self) -> str:
@@ -562,6 +601,7 @@ class ItemResult(JsonRecord):
                     "same_answers": comparison.same_answers,
                     "groups": comparison.pair and str(comparison.pair),
                 },
+                "runs": self.runs and self.runs.to_json(),
                 "details": {
                     **(measurement.details if measurement else {}),
                     **(comparison.details if comparison else {}),

@@ -368,6 +368,7 @@ Kind = Literal[
     "against",
     "creep",
     "drift",
+    "history",
     "orphaned-baselines",
     "shard",
     "batches",

@@ -118,7 +118,11 @@ def _content(view: ItemView, points: Sequence[Mapping[str, Json]]) -> dict[str, 
     return {
         "strip": _strip(view),
         "evidence": view.evidence if significant else (),
-        "small_charts": [chart for chart in (charts.baseline_change(view), charts.trend(clean(points))) if chart]
+        "small_charts": [
+            chart
+            for chart in (charts.baseline_change(view), charts.evidence(view), charts.trend(clean(points)))
+            if chart
+        ]
         if drawn
         else [],
         "charts": charts_of_details,

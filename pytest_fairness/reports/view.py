@@ -286,6 +286,8 @@ class ItemView:
             case VerdictName.REGRESSION | VerdictName.OVER_LIMIT:
                 if self.changed_sides and not self.only_changed_sides:
                     remarks.append(f"the advantage changed sides: {self.changed_sides}")
+                if runs := item.get("runs"):
+                    remarks.append("; ".join([f"worse since the run of {runs['since']}", *runs["changed"]]))
                 remarks += [*self._placebo(), *self._blocked()]
             case VerdictName.INCONCLUSIVE:
                 remarks += self._blocked()

@@ -23,6 +23,7 @@ from pytest_fairness.reports.formatting import money, printable
 from pytest_fairness.run import variants
 from pytest_fairness.run.items import RECENT, ProbeItem, selected
 from pytest_fairness.run.measuring import read_all
+from pytest_fairness.run.nights import expected_failures
 from pytest_fairness.run.run import Run
 from pytest_fairness.targets import registry
 from pytest_fairness.targets.base import Target, has_batches
@@ -91,6 +92,8 @@ class Forecaster:
     def __init__(self, run: Run, *, last_only: bool = False) -> None:
         self._run, self._last_only = run, last_only
         self._seen: set[str] = set()
+        self._errors: list[tuple[float | None, float | None, float]] = []
+        """Error of the change, tolerance and alpha of each item that has a baseline."""
         self._stand_ins: dict[int, Response] = {}
         self._lines: list[str] = []
         self._to_send = 0
@@ -111,6 +114,7 @@ class Forecaster:
         if not items[0].asks:
             self._lines.append(f"{title}: no requests, because its answers are in a file")
             return
+        self._errors += self._run.baselines.errors_of_changes(items)
         requests: dict[str, Request] = {}
         later: set[str] = set()
         measured_keys: set[str] = set()
@@ -172,7 +176,9 @@ class Forecaster:
             batched = [batch for _, batch, _ in self._costs if batch is not None]
             cost = f", cost {word} {money(sum(cost or 0.0 for cost, _, _ in self._costs))}"
             cost += f", by batch about {money(sum(batched))}" if len(batched) == len(self._costs) else ""
+        expected = expected_failures(self._errors, used=self._run.nights.used)
         lines = [*self._lines, f"total: {most}{counted(total, 'request')}{to}{cost}; nothing was sent"]
+        lines += [expected] if expected else []
         if settings.replay and total:
             lines.append("--fairness-replay sends none of these requests: items that need them would end in an error")
         elif settings.max_requests is not None and total > settings.max_requests:

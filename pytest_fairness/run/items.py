@@ -11,6 +11,7 @@ from functools import cached_property
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
+from zlib import crc32
 
 from pytest_fairness import scorers
 from pytest_fairness.audits import registry
@@ -127,12 +128,14 @@ class ProbeItem(AuditItem[Probe, Any]):
     Attributes:
         trials: number of trials that overrides the probe's own number, or `None`.
         stage: numbers of trials and entities at this interim analysis; by default all.
+        night: the only stage of a run that asks a part of the trials or units; `None` for all.
         test_file: the file of the Python test that checks the item; `None` for an item of a probe file.
     """
 
     audit: AnyAudit
     trials: int | None = None
     stage: Stage = FINAL_STAGE
+    night: Stage | None = None
     test_file: Path | None = None
 
     @classmethod
@@ -192,6 +195,8 @@ class ProbeItem(AuditItem[Probe, Any]):
         """
         if not self.asks:
             return [self]
+        if self.night is not None:
+            return [replace(self, stage=self.night)]
         stages = self.probe.stages()
         if not rule_of(self.audit, self).tested:
             stages = stages[-1:]  # without a test, there are no error rates to divide
@@ -209,7 +214,7 @@ class ProbeItem(AuditItem[Probe, Any]):
     @property
     def for_baseline(self) -> ProbeItem:
         """Return the item at its final analysis, as it is measured for a baseline."""
-        undivided = replace(self, alpha=self.planned_alpha, beta=BETA, total_alpha=None, stage=FINAL_STAGE)
+        undivided = replace(self, alpha=self.planned_alpha, beta=BETA, total_alpha=None, stage=FINAL_STAGE, night=None)
         return undivided.analyses[-1]
 
     @property
@@ -233,7 +238,21 @@ class ProbeItem(AuditItem[Probe, Any]):
 
     def uses(self, labels: Mapping[str, str]) -> bool:
         """Return whether the item measures answers with these labels at its current stage."""
-        return self.audit.uses(self, labels) and self.stage.includes(labels)
+        if not (self.audit.uses(self, labels) and self.stage.includes(labels)):
+            return False
+        if self.stage.part is None:
+            return True
+        part, parts = self.stage.part
+        return crc32(self.probe.unit_of(labels).encode("utf-8", "surrogatepass")) % parts == part
+
+    def in_part(self, part: int, parts: int) -> ProbeItem:
+        """Return the item for a night that asks one of several parts: fewer trials or, of few trials, some units."""
+        trials = shared_keys.max_trials(self.probe.trials, self.trials)
+        if parts == 1 or not self.asks:
+            return self
+        if trials >= parts:
+            return replace(self, night=Stage(trials=round(trials / parts)))
+        return replace(self, night=Stage(trials=trials, part=(part, parts)))
 
 
 def selected(labelled: Iterable[LabelledT], uses: Callable[[Mapping[str, str]], bool]) -> Iterator[LabelledT]:

@@ -278,7 +278,7 @@ def _with_notes_of_file(measured: ItemMeasurement, content: AnswerFileContent) -
 
 # Measurements of items, and the keys under which the store keeps them.
 
-NOT_MEASURED = {"audits", "description", "risk", "intersections", "marks", "variants", "compare_sampling"}
+NOT_MEASURED = {"audits", "description", "risk", "intersections", "marks", "variants", "compare_sampling", "verdict"}
 """Keys of a probe that influence no measurement."""
 
 KEPT_ANSWERS = 2_000

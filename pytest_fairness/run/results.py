@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -36,6 +37,7 @@ from pytest_fairness.options import RunSettings
 from pytest_fairness.probes import Probe
 from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.records import (
+    AccumulatedEvidence,
     Against,
     Answer,
     Comparison,
@@ -57,6 +59,7 @@ from pytest_fairness.run import measuring
 from pytest_fairness.run.against import BaseRevision
 from pytest_fairness.run.items import ProbeItem, effect_in_words
 from pytest_fairness.run.measuring import KEPT_ANSWERS, ItemMeasurement, Measurer, digest
+from pytest_fairness.run.nights import Line, NightHistory
 from pytest_fairness.version import __version__
 
 # Result of one item: its verdict, and all data about the item that reports show.
@@ -165,6 +168,7 @@ def _result(
         _unmeasured(item, nodeid, verdict),
         measurement=measurement,
         comparison=compared.comparison,
+        runs=compared.runs,
         baseline=entry.for_reports() if entry else None,
         purpose=item.probe.description,
         risk=risk_of(item.probe),
@@ -221,6 +225,7 @@ def verdict_on(measured: ItemMeasurement, compared: BaselineComparison, accept: 
         comparison=compared.comparison,
         trials=units if item.asks else None,
         accept=accept,
+        runs=compared.runs,
     )
 
 
@@ -317,6 +322,8 @@ class BaselineComparison:
         note: sentence about the baseline that is added to the verdict's reason.
         new: whether the current run becomes the baseline.
         against: how the item is judged by another git revision; `None` if the working tree's baseline judges it.
+        line: line of this run in the history of nightly runs.
+        runs: evidence of all runs since the baseline, if the verdict is based on them.
     """
 
     entry: Entry | None = None
@@ -326,6 +333,8 @@ class BaselineComparison:
     note: str | None = None
     new: bool = False
     against: Against | None = None
+    line: Line | None = None
+    runs: AccumulatedEvidence | None = None
 
 
 class Baselines:
@@ -336,10 +345,11 @@ class Baselines:
         settings: RunSettings,
         started: float,
         measurer: Measurer,
+        nights: NightHistory | None = None,
         base: BaseRevision | None = None,
         most_kept: int = 100_000,
     ) -> None:
-        self._base = base
+        self._nights, self._base = nights, base
         self._folder, self._root = settings.baselines, settings.root
         self._started, self._measurer, self._most_kept = started, measurer, most_kept
         self._kept: Baseline | None = None
@@ -399,7 +409,8 @@ class Baselines:
             path = baseline.answers_path
             del baseline
             change = explained(item, self._change(measured, entry, answers, path))
-            return BaselineComparison(entry, (), change, answers, note)
+            line, runs = (None, None) if self._nights is None else self._nights.runs_of(measured, entry, change)
+            return BaselineComparison(entry, (), change, answers, note, line=line, runs=runs)
         except BaselineStale as error:
             return BaselineComparison(entry, error.parts)
 
@@ -452,6 +463,15 @@ class Baselines:
             contributions=measured.measurement.explanation.contributions,
         )
         return BaselineComparison(entry, new=True)
+
+    def errors_of_changes(self, items: Sequence[ProbeItem]) -> Iterator[tuple[float | None, float | None, float]]:
+        """Yield the error that the change of each item with a baseline would have, its tolerance and its alpha."""
+        for item in items:
+            with suppress(BaselineError):  # the run reports the error
+                baseline = read_baseline(self._folder, item.baseline_name, self._kept)
+                entry = None if baseline is None else baseline.items.get(item.id)
+                if entry is not None and entry.standard_error is not None:
+                    yield math.sqrt(2) * entry.standard_error, tolerance_of(item.audit, item), item.planned_alpha
 
     def forget(self) -> None:
         self._kept = self._probe = None

@@ -33,6 +33,7 @@ from pytest_fairness.run.measuring import (
     read_all,
     with_follow_ups,
 )
+from pytest_fairness.run.nights import NightHistory
 from pytest_fairness.run.results import BaselineComparison, Baselines, in_written_words, verdict_on
 from pytest_fairness.targets.base import Target
 from pytest_fairness.targets.python import Application
@@ -75,7 +76,8 @@ class Run(Closing):
         self.engines = engines(settings, self.id, self.started)
         self.measurer = Measurer(self.targets, self.engines)
         self.base = None if settings.against is None else BaseRevision(settings, settings.against)
-        self.baselines = Baselines(settings, self.started, self.measurer, self.base)
+        self.nights = NightHistory(settings, self.id.name, self.started, lambda: self.store)
+        self.baselines = Baselines(settings, self.started, self.measurer, self.nights, self.base)
         self.control: ControlArm | None = None
         if self.base is not None and settings.control:
             self.control = ControlArm(self.base, settings, self.targets, self.engines, self.measurer, self.baselines)
