@@ -84,6 +84,8 @@ def decide(
     minimum_detectable = rule.minimum_detectable(item, measurement, comparison, tolerance)
 
     notes = notes_on(measurement, baseline)
+    if runs is not None and runs.not_counted:
+        notes += f" This run does not count: it is a run {runs.not_counted}."
     without_failure = next((doubt for doubt in measurement.concerns if doubt.withholds == "failure"), None)
     change: Decision | None = None
     value: Decision | None = None

@@ -110,7 +110,7 @@ def line_of(
     """
     item, tolerance = measured.item, tolerance_of(measured.item.audit, measured.item)
     dates = [answer.created for answer in measured.answers if answer.created]
-    judgeable = measured.measurement.judgeable and comparison.from_answers and not comparison.same_answers
+    judgeable = measured.measurement.judgeable and comparison.from_answers
     if not (dates and judgeable and accumulates(item)):
         return None
     value, reversal = comparison.value, comparison.reversal
@@ -172,7 +172,7 @@ def counted_lines(lines: Iterable[Line], now: float) -> tuple[list[Line], Counte
     found: list[Line] = []
     others: Counter[str] = Counter()
     runs, answers = set[str](), set[str]()
-    for line in sorted(lines, key=lambda line: (line.newest, line.run)):
+    for line in sorted(lines, key=lambda line: (line.newest, line.started, line.run)):
         if line.run in runs or line.answers in answers:
             others["counted already"] += 1
         elif max(line.started, line.newest) > now + CLOCKS_DIFFER:
@@ -277,23 +277,21 @@ class NightHistory:
     def runs_of(
         self, measured: ItemMeasurement, entry: Entry, comparison: Comparison
     ) -> tuple[Line | None, AccumulatedEvidence | None]:
-        """Return this run's line of an item, and the evidence of all counted lines since the item's baseline.
+        """Return this run's line of an item if it counts, and the evidence of all counted lines since the baseline.
 
-        Both are `None` without a history or if the item has no line; there is no evidence if the verdict is on a single
-        run, or if no line counts.
+        There is no evidence if the verdict is on a single run, or if no line counts.
         """
         line = line_of(measured, entry, comparison, run=self._run, started=self._started) if self.used else None
-        item = measured.item
-        if line is None or (item.probe.verdict or self._settings.verdict) == "single":
-            return line, None
-        lines, _ = counted_lines([*self._of_items.get(line.key, ()), line], self._started)
-        if not lines:
-            return line, None
-        found = evidence_of(lines, tolerance_of(item.audit, item), item.planned_alpha, entry.served or ())
-        if line not in lines:
-            _, others = counted_lines([*lines, line], self._started)
-            found = replace(found, not_counted=next(iter(others), "counted already"))
-        return line, found
+        if line is None:
+            return None, None
+        before, _ = counted_lines(self._of_items.get(line.key, ()), self._started)
+        lines, others = counted_lines([*before, line], self._started)
+        item, counts = measured.item, line in lines
+        evidence = None
+        if lines and (item.probe.verdict or self._settings.verdict) == "accumulate":
+            evidence = evidence_of(lines, tolerance_of(item.audit, item), item.planned_alpha, entry.served or ())
+            evidence = evidence if counts else replace(evidence, not_counted=next(iter(others)))
+        return line if counts else None, evidence
 
     def part_of(self, probe: str) -> tuple[int, int]:
         """Return the part of a probe's units that this run asks, and the number of parts; they rotate over runs."""
