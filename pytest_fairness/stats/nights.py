@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp
+from scipy.special import log_ndtr
 
 from pytest_fairness.stats import intervals
 from pytest_fairness.stats.resampling import Floats
@@ -104,7 +104,7 @@ def evidence(changes: Sequence[Change], tolerance: float, parts: int = 1) -> Evi
     # The parts of the baseline have independent errors.
     error = float(np.sqrt(1 / precisions[-window:].sum() + 1 / of_baseline[-window:].mean() / min(parts, window)))
     return Evidence(
-        float(np.exp(min(logsumexp(logs), 700.0))),
+        float(np.exp(min(np.logaddexp.reduce(logs), 700.0))),
         first,
         drift,
         float(drifts[first] * (count - first) if drift else shifts[first]),
