@@ -51,6 +51,7 @@ EVIDENCE = Evidence(
     needed_documents=(None, 60),
     other_change=(0.1, 0.02),
     either_side=True,
+    compared=(40, 80),
     effect_basis=(0.4, 0.6),
     counting={"a": 0.5},
 )

@@ -94,7 +94,7 @@ def test_the_document_has_the_fields_of_schema_1() -> None:
     assert " ".join(item) == (
         "nodeid line probe id audit labels verdict reason expected_failure against creep contributors undecided "
         "value interval standard_error p_value effect n missing concerns minimum_detectable limit tolerance baseline "
-        "change details explanation"
+        "change runs details explanation"
     )
     assert item["baseline"] == {"value": 0.0178, "target": "openai:model", "date": "2026-01-02T03:04:05Z"}
     assert item["change"] == {
