@@ -16,7 +16,7 @@ from itertools import product
 from pathlib import Path
 from statistics import median
 
-from pytest_fairness.errors import FairnessError, joined
+from pytest_fairness.errors import FairnessError, joined, one_line
 from pytest_fairness.probes import table
 from pytest_fairness.probes.diagnostics import suggestion
 from pytest_fairness.probes.field_types import folded
@@ -235,8 +235,9 @@ def _decisions(file: str, column: str, texts: Sequence[str], positive: str | Non
     found = Counter(map(folded, texts))
     if positive is None and (unclear := found.keys() - YES - NO):
         raise FairnessError(
-            f"{file}: it is not clear which values of the column {column!r} mean selected ({_shown(found)}; not known: "
-            f"{joined(sorted(map(repr, unclear)))}). Name the one with --selected-value."
+            f"{file}: it is not clear which values of the column {column!r} mean selected. Its values are "
+            f"{_shown(found)}, of which {one_line(min(unclear), 30)!r} is neither yes nor no. Name the one that means "
+            "selected with --selected-value."
         )
     if positive is not None and folded(positive) not in found:
         raise FairnessError(
@@ -264,7 +265,7 @@ def _numbers(file: str, column: str, texts: Sequence[tuple[int, str]]) -> list[f
 
 
 def _shown(found: Counter[str]) -> str:
-    return joined([f"{value or 'empty'!r} ({count})" for value, count in found.most_common()])
+    return joined([f"{one_line(value, 30) or 'empty'!r} ({count})" for value, count in found.most_common()])
 
 
 # Rendering: sentences and tables that all formats share.
