@@ -6,6 +6,7 @@ import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 from pytest_fairness import (
@@ -24,6 +25,8 @@ from pytest_fairness import (
     Verdict,
     audit,
 )
+from pytest_fairness.options import OPTIONS
+from pytest_fairness.records import Sampling
 
 SECTIONS = ("Args", "Attributes", "Optional attributes", "Returns", "Raises", "Examples")
 
@@ -87,13 +90,21 @@ def sections_of(thing: Any) -> dict[str, str]:
 
 
 def _arguments(function: Callable[..., Any], text: str) -> str:
-    """Return a table of arguments with their defaults."""
+    """Return a table of arguments with their defaults; arguments that an option or a probe explains share a row."""
     parameters = inspect.signature(function).parameters
     rows = []
+    known: dict[str, list[str]] = {}
     for name, meaning in _entries(text):
         default, kind = parameters[name].default, parameters[name].kind
-        shown = "required" if default is inspect.Parameter.empty else "" if default is None else f"`{default!r}`"
-        rows.append((f"{name}=" if kind is inspect.Parameter.KEYWORD_ONLY else name, shown, meaning))
+        shown = f"{name}=" if kind is inspect.Parameter.KEYWORD_ONLY else name
+        if function is audit and f"fairness_{name}" in {option.name for option in OPTIONS} and name != "target":
+            known.setdefault("as the [option or setting](options.md) `fairness_…` of this name", []).append(shown)
+        elif name in {field.name for field in fields(Sampling)}:
+            known.setdefault("as in [`sampling`](probes.md#sampling); only what is given is sent", []).append(shown)
+        else:
+            value = "required" if default is inspect.Parameter.empty else "" if default is None else f"`{default!r}`"
+            rows.append((shown, value, meaning))
+    rows += [(", ".join(names), "", meaning) for meaning, names in known.items()]
     return _table(["argument", "default", "meaning"], rows)
 
 
