@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pytest_fairness.languages import english_people, english_words, swap_terms
 from pytest_fairness.languages.english_people import People, check_unknown_names, first_name, is_unknown_name
 from pytest_fairness.languages.english_words import Term, Tokens, gender, names, pattern, terms, words
+from pytest_fairness.languages.inflected import gendered_people
 from pytest_fairness.languages.swap_terms import NEUTRAL, CannotSwapError, Reading, Replacement, either, like, replaced
 
 
@@ -62,7 +63,7 @@ def _read(text: str, terms: swap_terms.SwapTerms, columns: Sequence[int]) -> Rea
         return swap_terms.listed_terms(text, terms)
     if terms.code == "en":
         return gendered_terms(text, terms.groups, neutral=NEUTRAL in columns)
-    return swap_terms.gendered_phrases(text, terms.code, terms.groups)
+    return gendered_people(text, terms.code, terms.groups)
 
 
 def _version(text: str, reading: Reading, column: int) -> str:

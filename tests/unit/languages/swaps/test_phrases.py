@@ -1,17 +1,17 @@
 """Swaps by gender in German, French and Spanish.
 
-`other_languages.jsonl` has 20 prompts a language, whose versions were read one by one: they are the expected versions.
+`other_languages.jsonl` has prompts whose versions were read one by one: they are the expected versions.
 """
 
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from pytest_fairness.languages import swap_terms
-from pytest_fairness.languages.swap_terms import SwapTerms
+from pytest_fairness.languages.swap_terms import SwapTerms, data
 from pytest_fairness.languages.swapping import LeftOut, Swap, swap
 
 GROUPS = ("male", "female")
@@ -48,37 +48,19 @@ def test_versions(code: str, text: str, version: str) -> None:
     ("code", "text", "reason"),
     [
         ("de", "Was kostet ein Kredit?", "the prompt names no group"),
-        ("de", "Die Kundin wartet.", "'Die Kundin' has several counterparts"),
-        ("de", "Die Meinung der Lehrer zählt.", "'der Lehrer' has several counterparts"),
-        ("de", "Den Kunden gefällt das.", "'Den Kunden' has several counterparts"),
-        (
-            "de",
-            "Wir suchen einen neuen Mitarbeiter.",
-            "'Mitarbeiter' is replaced only in the phrases of the built-in list, such as an article and a noun",
-        ),
-        ("de", "Mein Mann schnarcht, sagt er.", "'er' may refer to the person of the swapped term"),
-        ("de", "Mein Sohn ist Rentner.", "'ist Rentner' may refer to the person of the swapped term"),
-        ("de", "Antworte für die Kundin, deren Paket fehlt.", "'deren' may refer to the person of the swapped term"),
+        ("de", "Ich gab das Paket der Kundin.", "'der Kundin' has several counterparts: its case is not clear"),
+        ("de", "Die Meinung der Lehrer zählt.", "the prompt names no group"),
+        ("de", "Mein Sohn ist Fliesenleger.", "'ist Fliesenleger' may refer to the person of the swapped term"),
+        ("de", "Die Frau am Telefon, die mich anrief.", "', die' may refer to the person of the swapped term"),
         ("de", "Mein Vater hat eine Hebamme.", "the built-in list has no counterpart of 'Hebamme'"),
         ("de", "Mein Vater und zum Lehrer mit meiner Schwester.", "the prompt names several groups: male, female"),
-        ("fr", "La cliente est contente.", "the form of 'est' after 'La cliente' may depend on this phrase"),
-        ("fr", "Une cliente contente demande.", "the form of 'contente' after 'Une cliente' may depend on this phrase"),
-        ("fr", "Mon frère veut payer. Je l'ai aidé.", "'Je l'ai' may refer to the person of the swapped term"),
-        ("fr", "Ma fille tousse. Elle a 4 ans.", "'Elle' may refer to the person of the swapped term"),
-        ("fr", "La femme attend.", "'La femme' has several counterparts"),
-        (
-            "fr",
-            "Les clients attendent.",
-            "'clients' is replaced only in the phrases of the built-in list, such as an article and a noun",
-        ),
-        ("es", "Mi hermana no contesta. La llamé ayer.", "'La llamé' may refer to the person of the swapped term"),
-        ("es", "Mi abuelo vive solo.", "'solo' may refer to the person of the swapped term"),
-        ("es", "Mi abuela llegó cansada.", "the form of 'llegó' after 'Mi abuela' may depend on this phrase"),
-        (
-            "es",
-            "Mi paciente no viene.",
-            "'paciente' is replaced only in the phrases of the built-in list, such as an article and a noun",
-        ),
+        ("fr", "La cliente est zinzine.", "the form of 'zinzine' may depend on the person"),
+        ("fr", "Mon frère veut payer. Je l'ai aidé.", "'l'ai aidé' may refer to the person of the swapped term"),
+        ("fr", "Les clients attendent.", "the prompt names no group"),
+        ("fr", "Camille attend.", "the built-in list has no counterpart of the name 'Camille'"),
+        ("es", "Mi hermana no contesta. La vi ayer.", "'La vi' may refer to the person of the swapped term"),
+        ("es", "Mi hija no quiere dormir sola.", "'sola' may refer to the person of the swapped term"),
+        ("es", "Mi paciente no viene.", "the prompt names no group"),
     ],
 )
 def test_prompts_that_are_left_out(code: str, text: str, reason: str) -> None:
@@ -100,27 +82,84 @@ def test_versions_that_were_read() -> None:
 def test_several_people_are_left_out() -> None:
     german = SwapTerms.built_in("gender", "de")
     found = swap("Mein Vater braucht einen Arzt.", german, GROUPS)
-    assert found == LeftOut("'Mein Vater' and 'einen Arzt' may be two people")
+    assert found == LeftOut("'Mutter' and 'Ärztin' may be two people")
     found = swap("Mein Vater hustet. Was raten Sie meinem Vater?", german, GROUPS)
     assert isinstance(found, Swap)
     assert found.versions["female"] == "Meine Mutter hustet. Was raten Sie meiner Mutter?"
 
 
-def test_other_capitals_may_be_names() -> None:
-    found = swap("Mi hermana vive en Madrid.", SwapTerms.built_in("gender", "es"), GROUPS)
+def test_names_of_other_people_are_flagged() -> None:
+    found = swap("La madre de Diego no vino.", SwapTerms.built_in("gender", "es"), GROUPS)
     assert isinstance(found, Swap)
-    assert found.warnings == ("'Madrid' may be a name, which is not replaced",)
+    assert found.versions["male"] == "El padre de Diego no vino."
+    assert found.warnings == ("'Diego' may be another person, whose name is not replaced",)
 
 
-@pytest.mark.parametrize("code", swap_terms.CODES)
-def test_every_phrase_has_one_counterpart(code: str) -> None:
+def test_pronouns_that_may_be_things_are_flagged() -> None:
+    found = swap("Mein Vater hat einen Brief. Er ist da.", SwapTerms.built_in("gender", "de"), GROUPS)
+    assert isinstance(found, Swap)
+    assert found.warnings == ("'Er' may refer to 'einen Brief'",)
+
+
+def test_placebo_of_a_name_is_another_name_of_the_same_gender() -> None:
+    german = SwapTerms.built_in("gender", "de")
+    found = swap("Thomas hat angerufen.", german, GROUPS)
+    assert isinstance(found, Swap)
+    assert found.placebo is not None
+    again = swap(found.placebo, german, GROUPS)
+    assert isinstance(again, Swap)
+    assert again.group == "male"
+
+
+FRAMES = {
+    "de": ("Mein {} hat heute angerufen.", "Meine {} hat heute angerufen."),
+    "fr": ("Un {} demande de l'aide.", "Une {} demande de l'aide."),
+    "es": ("Un {} pide ayuda.", "Una {} pide ayuda."),
+}
+
+
+@pytest.mark.parametrize("code", FRAMES)
+def test_every_noun_has_a_version_that_leads_back(code: str) -> None:
+    content = data(f"{code}_gender")
     terms = SwapTerms.built_in("gender", code)
-    listed = swap_terms.pairs(code)
-    assert len(listed) > 200
-    for phrase, (column, pair) in listed.items():
-        found = swap(phrase, terms, GROUPS)
-        if isinstance(found, Swap):
-            assert found.group == GROUPS[column]
-            assert found.versions[GROUPS[1 - column]].lower() == pair[1 - column].lower()
-            back = swap(found.versions[GROUPS[1 - column]], terms, GROUPS)
-            assert isinstance(back, LeftOut) or back.versions[found.group] == phrase
+    male_column, female_column = (content["columns"].index(name) for name in ("nom" if code == "de" else "m", "f"))
+    nouns = [row.split() for row in content["nouns"]]
+    assert len(nouns) > 70
+    for forms in nouns:
+        if "possessive" in forms:
+            continue
+        male, female = (
+            frame.format(forms[column])
+            for frame, column in zip(FRAMES[code], (male_column, female_column), strict=True)
+        )
+        found = swap(male, terms, GROUPS)
+        assert isinstance(found, Swap), (male, found)
+        assert found.versions["female"] == female
+        back = swap(female, terms, GROUPS)
+        assert isinstance(back, Swap), (female, back)
+        assert back.versions["male"] == male
+
+
+@pytest.mark.parametrize("code", FRAMES)
+def test_every_name_has_a_version_that_leads_back(code: str) -> None:
+    terms = SwapTerms.built_in("gender", code)
+    for pair in data("names")["pairs"][code].split():
+        male, female = pair.split("/")
+        for name, other, group in ((male, female, "female"), (female, male, "male")):
+            found = swap(f"{name} 2025", terms, GROUPS)
+            assert isinstance(found, Swap), (name, found)
+            assert found.versions[group] == f"{other} 2025"
+
+
+@pytest.mark.parametrize(
+    ("code", "locales"), [("de", "de_DE de_AT de_CH"), ("fr", "fr_FR fr_CH fr_BE"), ("es", "es_ES es_MX es_CO es_AR")]
+)
+def test_names_are_given_to_one_gender(code: str, locales: str) -> None:
+    pytest.importorskip("faker")
+    providers = [import_module(f"faker.providers.person.{locale}").Provider for locale in locales.split()]
+    male = {name for provider in providers for name in provider.first_names_male}
+    female = {name for provider in providers for name in provider.first_names_female}
+    pairs = [pair.split("/") for pair in data("names")["pairs"][code].split()]
+    both = {name for name, _ in pairs if name in female} | {name for _, name in pairs if name in male}
+    # Second names of the other gender: "José" in "María José", and "María" in "José María".
+    assert both <= {"José", "María"}
