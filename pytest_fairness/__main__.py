@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
-from pytest_fairness.commands import answers, bundles, init, probes, results
+from pytest_fairness.commands import answers, evidence, init, probes, results
 from pytest_fairness.errors import FairnessError
 from pytest_fairness.version import __version__
 
@@ -48,7 +48,12 @@ COMMANDS = {
         probes.run_calibrate,
         "show how often a probe's limits misclassify labelled outputs",
     ),
-    "verify": (bundles.add_verify_arguments, bundles.run_verify, "check a bundle, and measure its answers again"),
+    "profile": (
+        evidence.add_profile_arguments,
+        evidence.run_profile,
+        "write what was tested and found, for a model card or technical documentation",
+    ),
+    "verify": (evidence.add_verify_arguments, evidence.run_verify, "check a bundle, and measure its answers again"),
     "schema": (probes.add_schema_arguments, probes.run_schema, "print the JSON Schema of probe files"),
 }
 

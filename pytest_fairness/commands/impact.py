@@ -39,7 +39,7 @@ def add_impact_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_impact(arguments: argparse.Namespace) -> None:
     """Write the summary of a bias audit to the files of `--report`; without any, to standard output."""
-    from pytest_fairness.reports import impact_summary
+    from pytest_fairness.reports import impact_summary, pages
     from pytest_fairness.reports.files import write_text
     from pytest_fairness.reports.html import require_extra
 
@@ -53,8 +53,8 @@ def run_impact(arguments: argparse.Namespace) -> None:
             "decisions with --selected."
         )
     for path in arguments.report:
-        if path.suffix.lower() not in impact_summary.FORMATS:
-            raise FairnessError(f"--report {path}: the name must end in {', '.join(impact_summary.FORMATS)}.")
+        if path.suffix.lower() not in pages.FORMATS:
+            raise FairnessError(f"--report {path}: the name must end in {', '.join(pages.FORMATS)}.")
         if path.suffix.lower() == ".html":
             require_extra()
     summary = impact_summary.summarized(
@@ -74,10 +74,10 @@ def run_impact(arguments: argparse.Namespace) -> None:
         },
     )
     for path in arguments.report:
-        write_text(path, impact_summary.FORMATS[path.suffix.lower()](summary), "--report")
+        write_text(path, impact_summary.rendered(summary, path.suffix.lower()), "--report")
         print(f"wrote {path}")
     if not arguments.report:
-        write([impact_summary.as_markdown(summary)], None)
+        write([impact_summary.page(summary).as_markdown()], None)
 
 
 def _day(text: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from itertools import product
@@ -22,7 +22,7 @@ from pytest_fairness.probes.diagnostics import suggestion
 from pytest_fairness.probes.field_types import folded
 from pytest_fairness.probes.recorded_rows import text_field
 from pytest_fairness.records import Json
-from pytest_fairness.reports import markdown
+from pytest_fairness.reports.pages import FORMATS, Page, Section, Sheet
 
 SMALL_SHARE = 0.02
 """A category with a smaller share of the applicants may be left out of the impact ratios."""
@@ -114,10 +114,6 @@ class ImpactSummary:
             for category in sheet.categories
             if category.ratio is not None and category.ratio < FOUR_FIFTHS
         ]
-
-    def to_json(self) -> dict[str, Json]:
-        plain: dict[str, Json] = json.loads(json.dumps(asdict(self)))
-        return plain
 
 
 def summarized(
@@ -271,7 +267,6 @@ def _shown(found: Counter[str]) -> str:
 # Rendering: sentences and tables that all formats share.
 
 RULE = "6 RCNY § 5-300 to 5-304 (rules on Local Law 144 of 2021 of the City of New York)"
-TO_WRITE = "to be filled in"
 
 
 def definitions(summary: ImpactSummary) -> list[str]:
@@ -321,79 +316,47 @@ def low_ratios(summary: ImpactSummary) -> str:
     )
 
 
-def headings(summary: ImpactSummary, sheet: ImpactTable) -> list[str]:
-    return [*sheet.attributes, "applicants", summary.selected_name, summary.rate_name, "impact ratio"]
+def sheet_of(summary: ImpactSummary, table_: ImpactTable) -> Sheet:
+    """Return a table for readers, with a last row for people of an unknown category."""
+    rows = []
+    for category in table_.categories:
+        ratio = "not defined" if category.ratio is None else f"{category.ratio:.3f}"
+        if category.excluded:
+            ratio = f"left out (under {SMALL_SHARE:.0%})"
+        counts = f"{category.applicants:,}", f"{category.selected:,}", f"{category.rate:.1%}"
+        rows.append([*category.names, *counts, ratio])
+    blank = [""] * (len(table_.attributes) - 1)
+    rows.append(["unknown", *blank, f"{table_.unknown:,}", "", "", "not in a category"])
+    columns = [*table_.attributes, "applicants", summary.selected_name, summary.rate_name, "impact ratio"]
+    made = [f"{name} {summary.facts[name]}" for name in ("date of the audit", "computed by") if name in summary.facts]
+    caption = "; ".join([f"{summary.applicants:,} applicants", *made])
+    return Sheet(caption, columns, rows, heads=len(table_.attributes))
 
 
-def rows(sheet: ImpactTable) -> list[list[str]]:
-    """Return the cells of a table, with a last row for people of an unknown category."""
-    found = [
+def page(summary: ImpactSummary) -> Page:
+    """Return the summary as a page with each table on a sheet of its own."""
+    return Page(
+        "Summary of the bias audit",
+        [*summary.facts.items()],
         [
-            *category.names,
-            f"{category.applicants:,}",
-            f"{category.selected:,}",
-            f"{category.rate:.1%}",
-            f"left out (under {SMALL_SHARE:.0%})"
-            if category.excluded
-            else "not defined"
-            if category.ratio is None
-            else f"{category.ratio:.3f}",
-        ]
-        for category in sheet.categories
-    ]
-    return [*found, ["unknown", *[""] * (len(sheet.attributes) - 1), f"{sheet.unknown:,}", "", "", "not in a category"]]
-
-
-def facts(summary: ImpactSummary) -> list[tuple[str, str]]:
-    return [(name, text or TO_WRITE) for name, text in summary.facts.items()]
-
-
-def as_markdown(summary: ImpactSummary) -> str:
-    """Return the summary as Markdown."""
-    escaped = markdown.escaped
-    lines = ["# Summary of the bias audit", ""]
-    lines += [f"- {name}: {escaped(text)}" for name, text in facts(summary)]
-    lines += ["", f"Applicants: {summary.applicants:,}; {summary.selected_name}: {summary.selected:,}.", ""]
-    lines += [f"- {escaped(text)}" for text in (*unknown_sentences(summary), low_ratios(summary))]
-    for sheet in summary.tables:
-        cells = [[escaped(cell) for cell in row] for row in rows(sheet)]
-        lines += [
-            "",
-            f"## {escaped(sheet.title)}",
-            "",
-            *markdown.table([*map(escaped, headings(summary, sheet))], cells),
-        ]
-    lines += [
-        "",
-        "## How it is computed",
-        "",
-        *(f"- {escaped(text)}" for text in definitions(summary)),
-        f"- {RULE}",
-        "",
-    ]
-    return "\n".join(lines)
-
-
-def as_html(summary: ImpactSummary) -> str:
-    """Return the summary as a page, which prints each table on a page of its own."""
-    from pytest_fairness.reports.html import render
-
-    return render(
-        "impact.html.j2",
-        summary=summary,
-        facts=facts(summary),
-        notes=[*unknown_sentences(summary), low_ratios(summary)],
-        sheets=[
-            (sheet.title, headings(summary, sheet), rows(sheet), len(sheet.attributes)) for sheet in summary.tables
+            Section(
+                "Applicants",
+                [
+                    f"{summary.applicants:,} applicants; {summary.selected_name}: {summary.selected:,}.",
+                    *unknown_sentences(summary),
+                    low_ratios(summary),
+                ],
+            ),
+            Section("How it is computed", [*definitions(summary), f"Rule: {RULE}."]),
+            *(Section(each.title, (), [sheet_of(summary, each)], own_page=True) for each in summary.tables),
         ],
-        definitions=definitions(summary),
-        rule=RULE,
     )
 
 
 def as_json(summary: ImpactSummary) -> str:
-    return json.dumps(summary.to_json(), ensure_ascii=False, indent=2) + "\n"
+    return json.dumps(asdict(summary), ensure_ascii=False, indent=2) + "\n"
 
 
-FORMATS: Mapping[str, Callable[[ImpactSummary], str]] = {".md": as_markdown, ".html": as_html, ".json": as_json}
-"""Function that renders a summary, by the suffix of the file."""
+def rendered(summary: ImpactSummary, suffix: str) -> str:
+    """Return the text of a file with this suffix, one of `pages.FORMATS`; JSON holds the numbers themselves."""
+    return as_json(summary) if suffix == ".json" else FORMATS[suffix](page(summary))

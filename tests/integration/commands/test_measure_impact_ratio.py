@@ -153,7 +153,7 @@ def test_excel_and_the_terminal_say_the_same(scored: Path, capsys: pytest.Captur
         ),
         (["--impact-ratio", "--sex", "Sex", "--score", "Score", "--text", "Score"], "--text: only without"),
         (["--sex", "Sex", "--group", "Sex", "--unmarked", "Male", "--text", "Hired"], "--sex: only with"),
-        (["--impact-ratio", "--sex", "Sex", "--score", "Score", "--report", "x.pdf"], "must end in .md"),
+        (["--impact-ratio", "--sex", "Sex", "--score", "Score", "--report", "x.pdf"], "must end in .html"),
     ],
 )
 def test_wrong_arguments_get_one_line(

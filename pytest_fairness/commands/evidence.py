@@ -1,4 +1,4 @@
-"""Command on bundles: `verify`."""
+"""Commands that make and check evidence: `verify` and `profile`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import shutil
 from pathlib import Path
 from textwrap import wrap
 
-from pytest_fairness.commands import write
-from pytest_fairness.errors import counted
+from pytest_fairness.commands import add_store_argument, store_of, write
+from pytest_fairness.errors import FairnessError, counted
+from pytest_fairness.records import Json
 from pytest_fairness.reports.formatting import printable
 
 
@@ -74,3 +75,44 @@ def _positive(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1_000_000:
         raise argparse.ArgumentTypeError(f"must be a whole number of MiB of at least 1, not {text!r}")
     return int(text)
+
+
+def add_profile_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("report", type=Path, nargs="?", help="JSON report of a run (default: the last run)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="file to write: .html, .md or .json (default: Markdown to standard output)",
+    )
+    add_store_argument(parser)
+
+
+def run_profile(arguments: argparse.Namespace) -> None:
+    """Write the profile of a run for a model card or technical documentation: what was tested, and what was found.
+
+    The parts are bias scenarios, results with intervals, counts, methods, what was not tested, and the response.
+    """
+    from pytest_fairness.asking.store import Store
+    from pytest_fairness.reports import files, pages, profile
+    from pytest_fairness.run.history import last_run
+
+    output: Path | None = arguments.output
+    suffix = ".md" if output is None else output.suffix.lower()
+    if suffix not in pages.FORMATS:
+        raise FairnessError(f"--output {output}: the name must end in {', '.join(pages.FORMATS)}.")
+    document: dict[str, Json] | None = None
+    if arguments.report is not None:
+        document = files.read(arguments.report)
+    elif (store := store_of(arguments)).exists():
+        with Store(store) as opened:
+            document = last_run(opened)
+    if document is None:
+        raise FairnessError(f"{store}: this store holds no run. Run `pytest --fairness` first, or name a JSON report.")
+    text = pages.FORMATS[suffix](profile.page(document))
+    if output is None:
+        write([text], None)
+    else:
+        files.write_text(output, text, "--output")
+        print(f"wrote {output}")
