@@ -69,6 +69,11 @@ def settings_from(config: pytest.Config) -> RunSettings:
             "fairness_nightly_share: a part of the answers decides only together with those of other nights. Name a "
             "history with fairness_history, or remove fairness_nightly_share."
         )
+    if config.getoption("fairness_bundle") and _value(config, _BY_NAME["fairness_history"]):
+        raise pytest.UsageError(
+            "--fairness-bundle: a bundle holds one run, but with fairness_history verdicts rest on many. Write the bundle "
+            'in a run without a history (-o fairness_history="").'
+        )
     if config.getoption("fairness_measure") and config.getoption("fairness_rebaseline"):
         raise pytest.UsageError(
             "--fairness-measure and --fairness-rebaseline cannot be combined. Look at the estimates with "

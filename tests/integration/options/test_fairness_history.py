@@ -193,11 +193,61 @@ def test_a_part_of_the_trials_is_asked_and_the_baseline_is_whole(nightly: Projec
     assert len(nightly.calls()) == 60 + 80
 
 
+RECORDS = """
+kind: counterfactual
+prompt: "A person: number {number}; sex is {sex}. Does this person earn much? Answer yes or no."
+records: {file: people.csv}
+flip: {sex: {Male: Female}}
+audits:
+  flip_direction: {tolerance: 0.2}
+"""
+DECISIONS = """
+import random
+from pathlib import Path
+
+def service(prompt):
+    with Path(__file__).with_name("calls.txt").open("a") as file:
+        file.write(prompt + "\\n")
+    return random.choice(["Yes.", "No."])
+"""
+
+
+def test_parts_of_the_records_rotate(nightly: Project) -> None:
+    nightly.write("app.py", DECISIONS)
+    rows = "".join(f"{number},{('Male', 'Female')[number % 2]}\n" for number in range(120))
+    nightly.write("probes/people.csv", f"number,sex\n{rows}")
+    nightly.probe(text=RECORDS)
+    settings = ini(fairness_history=HISTORY, fairness_target=TARGET, fairness_nightly_share="0.25")
+    nightly.write("pytest.ini", settings)
+    nightly.run("--fairness-rebaseline", target=None)
+    whole = {*nightly.calls()}
+    assert len(whole) == 240
+    asked: list[set[str]] = []
+    for count in range(1, 6):
+        (nightly.path / "calls.txt").unlink()
+        item = night(nightly)
+        assert item["runs"]["runs"] == count
+        assert item["change"]["from_answers"]
+        asked.append({*nightly.calls()})
+    assert [line["part"] for line in lines(nightly)] == [0, 1, 2, 3, 0]
+    assert asked[0] == asked[4]
+    assert set.union(*asked) == whole
+    assert sum(map(len, asked[:4])) == len(whole)
+    for line in lines(nightly):
+        assert line["parts"] == 4
+        assert 0.5 < line["n"] / line["baseline_n"] < 2
+
+
 def test_wrong_settings_are_told(nightly: Project) -> None:
     nightly.write("pytest.ini", ini(fairness_target=TARGET, fairness_nightly_share="0.25"))
     result = nightly.run("--fairness", target=None)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "Name a history with fairness_history" in "\n".join(result.errlines)
+    nightly.write("pytest.ini", ini(fairness_target=TARGET, fairness_history=HISTORY))
+    result = nightly.run("--fairness", "--fairness-bundle", "run.zip", target=None)
+    assert "a bundle holds one run" in "\n".join(result.errlines)
+    result = nightly.run("--fairness", "--fairness-bundle", "run.zip", "-o", "fairness_history=", target=None)
+    result.assert_outcomes(passed=1)
     nightly.write("pytest.ini", ini(fairness_target=TARGET, fairness_history=HISTORY, fairness_nightly_share="2"))
     assert nightly.run("--fairness", target=None).ret == pytest.ExitCode.USAGE_ERROR
     nightly.write("pytest.ini", ini(fairness_target=TARGET, fairness_history="probes/gifts.yaml/nights.jsonl"))
