@@ -176,18 +176,29 @@ def shifted(line: Line, by: float) -> Line:
     return replace(line, changes={name: (value + by, error) for name, (value, error) in line.changes.items()})
 
 
-def show() -> None:
-    for line in COUNTS.read_text().splitlines():
+def table() -> list[list[str]]:
+    """Return a row for each design: years of 20 items with a red night by both rules, and nights until a change."""
+    rows = []
+    for line in COUNTS.read_text("utf-8").splitlines():
         row = json.loads(line)
-        counts, delays = row["counts"], row["delays"]
-        years = counts["years"]
-        medians = {name: float(np.median(found)) for name, found in delays.items() if found}
-        print(
-            f"{row['design']:14} {row['size']:24} {row['audit']:18} error {row['error']:.2f} years {years} "
-            f"red {counts['red']} ({1 - (1 - counts['red'] / years) ** ITEMS:.3f} of 20) | single: "
-            f"{counts['red of single runs'] / years:.3f}, {counts['red nights of single runs'] / years * ITEMS:.1f} "
-            f"nights a year of 20 | delay {medians}"
+        counts, years = row["counts"], row["counts"]["years"]
+        found = {name: f"{np.median(delays):.0f}" if delays else "" for name, delays in row["delays"].items()}
+        by_history, single = (f"{1 - (1 - counts[red] / years) ** ITEMS:.0%}" for red in ("red", "red of single runs"))
+        rows.append(
+            [
+                f"{row['design']}, {row['size']}",
+                f"`{row['audit']}`" if row["audit"] else "",
+                f"{row['error']:.2g}",
+                f"{counts['red']} of {years}",
+                by_history,
+                single,
+                f"{counts['red nights of single runs'] / years * ITEMS:.0f}",
+                *(found[name] for name in ("2", "1", "drift")),
+            ]
         )
+    head = ["model", "audit", "error of a change, in tolerances", "item-years with a red night", "of 20 items"]
+    head += ["night by night: of 20 items", "red items a year", "nights until 2 tolerances", "1 tolerance", "drift"]
+    return [head, *rows]
 
 
 def main() -> None:
@@ -197,7 +208,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=1)
     given = parser.parse_args()
     if given.show:
-        show()
+        print("\n".join(map("; ".join, table())))
         return
     with ProcessPoolExecutor(given.workers) as pool, COUNTS.open("a") as file:
         work = [pool.submit(of_normal, *sizes) for sizes in ((1.0, 1.0), (0.25, 1.0), (0.25, 0.25))]

@@ -2,11 +2,13 @@
 
     python -m benchmarks.trust [--add] [COUNTS.jsonl ...]
     python -m benchmarks.trust --nulls [COUNTS.jsonl]
+    python -m benchmarks.trust --nights
     python -m benchmarks.trust --pages
 
 With `--add`, the tables keep the rows of the models that are not in the counts, and the picture of planted changes
 stays as it is: the counts of the other models may be on another machine. With `--nulls`, only the tables of designs of
-everyday use are written, from the counts of `benchmarks.nulls`. With `--pages`, the pages are written from the tables
+everyday use are written, from the counts of `benchmarks.nulls`; with `--nights`, that of years with a history, from
+the counts of `benchmarks.nights`. With `--pages`, the pages are written from the tables
 as they are, for example after a row was added by hand.
 """
 
@@ -25,7 +27,7 @@ from typing import Any
 
 import vl_convert
 
-from benchmarks import nulls
+from benchmarks import nights, nulls
 from benchmarks.calibration import CHANGED, COUNTS, FAILED, UNCHANGED, WHOLE
 from pytest_fairness.records import VerdictName
 from pytest_fairness.stats.intervals import wilson
@@ -90,9 +92,12 @@ def main() -> None:
     parser.add_argument("counts", nargs="*", type=Path, default=[COUNTS], metavar="COUNTS.jsonl")
     parser.add_argument("--add", action="store_true", help="keep the rows of other models")
     parser.add_argument("--nulls", action="store_true", help="write the tables of designs of everyday use")
+    parser.add_argument("--nights", action="store_true", help="write the table of years with a history")
     parser.add_argument("--pages", action="store_true", help="write the pages from the tables as they are")
     given = parser.parse_args()
-    if given.nulls:
+    if given.nights:
+        write({"nights": nights.table()})
+    elif given.nulls:
         write(nulls_tables(nulls.read(nulls.COUNTS if given.counts == [COUNTS] else given.counts[0])))
     elif not given.pages:
         cells = read(given.counts)

@@ -71,8 +71,8 @@ def settings_from(config: pytest.Config) -> RunSettings:
         )
     if config.getoption("fairness_bundle") and _value(config, _BY_NAME["fairness_history"]):
         raise pytest.UsageError(
-            "--fairness-bundle: a bundle holds one run, but with fairness_history verdicts rest on many. Write the bundle "
-            'in a run without a history (-o fairness_history="").'
+            "--fairness-bundle: a bundle holds one run, but with fairness_history verdicts rest on many. Write it in a "
+            'run without a history (-o fairness_history="").'
         )
     if config.getoption("fairness_measure") and config.getoption("fairness_rebaseline"):
         raise pytest.UsageError(
