@@ -19,7 +19,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pytest_fairness.answers import reading
 from pytest_fairness.asking.claims import NIGHTS
 from pytest_fairness.asking.store import Store
-from pytest_fairness.audits.rules import SignificantChange, rule_of
+from pytest_fairness.audits.rules import SignificantChange, judge_runs, rule_of
 from pytest_fairness.baselines.entries import Count, Deviation, Entry, Number, Text, first_error
 from pytest_fairness.baselines.verdicts import tolerance_of
 from pytest_fairness.errors import FairnessError, counted, joined, significant
@@ -58,7 +58,8 @@ class Line:
         probe, item: name of the item's baseline, and id of the item.
         target: name of the target.
         fingerprint: hash of the baseline, and of the versions of the audit and of the reading of answers.
-        started, oldest, newest: start of the run and arrival of its first and last answer, in seconds since the epoch.
+        started, oldest, newest: start of the run that sent the requests, and arrival of its first and its last answer,
+            in seconds since the epoch.
         date: start of the run, for people.
         answers: hash of the answers with their times of arrival.
         changes: change and its standard error; several, by name, if an audit tests each pair of groups by itself.
@@ -285,11 +286,18 @@ class NightHistory:
         if line is None:
             return None, None
         before, _ = counted_lines(self._of_items.get(line.key, ()), self._started)
+        sent_before = self._settings.replay or self._settings.in_batches
+        if sent_before and not before and not comparison.same_answers:
+            # A replay gives the verdicts on requests that shards or batches sent before it.
+            line = replace(line, started=line.oldest)
         lines, others = counted_lines([*before, line], self._started)
         item, counts = measured.item, line in lines
         evidence = None
         if lines and (item.probe.verdict or self._settings.verdict) == "accumulate":
-            evidence = evidence_of(lines, tolerance_of(item.audit, item), item.planned_alpha, entry.served or ())
+            tolerance, served = tolerance_of(item.audit, item), entry.served or ()
+            evidence = evidence_of(lines, tolerance, item.planned_alpha, served, shown=1)
+            if judge_runs(evidence, item, tolerance).outcome != "within":
+                evidence = evidence_of(lines, tolerance, item.planned_alpha, served)
             evidence = evidence if counts else replace(evidence, not_counted=next(iter(others)))
         return line if counts else None, evidence
 

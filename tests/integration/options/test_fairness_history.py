@@ -259,3 +259,13 @@ def test_wrong_settings_are_told(nightly: Project) -> None:
 def test_the_dry_run_tells_how_many_false_failures_to_expect(nightly: Project) -> None:
     result = nightly.run("--fairness-dry-run", target=None)
     assert says(result, "false failures at this size, with one baseline and a run a night: at most")
+
+
+def test_a_replay_counts_what_shards_have_sent(nightly: Project) -> None:
+    nightly.write("pytest.ini", ini(fairness_history=HISTORY, fairness_target=TARGET, fairness_target_version="1"))
+    for count in (1, 2):
+        for shard in ("1/2", "2/2"):
+            nightly.run("--fairness", "--fairness-fresh", "--fairness-shard", shard, target=None)
+        for _ in range(2):
+            assert night(nightly, "--fairness-replay")["runs"]["runs"] == count
+    assert len(lines(nightly)) == 2
