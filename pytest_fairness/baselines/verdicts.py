@@ -32,6 +32,8 @@ NAMED_CONTRIBUTORS = 5
 """Maximum number of top contributors in a verdict's reason."""
 SHOWN_P = 0.001
 """Minimum p-value that a reason shows. Smaller values are shown as `p < 0.001`, because they are extrapolated."""
+MOST_EVIDENCE = 1e6
+"""Largest evidence that a reason shows as a number."""
 MOST_TIMES = 1000
 """Maximum factor by which the advice suggests increasing the number of answers."""
 
@@ -305,7 +307,8 @@ def _worsening_of_runs(runs: AccumulatedEvidence) -> str:
     many = counted(runs.runs_since, "run")
     since = f"slowly worse since {runs.since}" if runs.drift else f"worse since the run of {runs.since}"
     changed = f"; changed in that run: {', '.join(runs.changed)}" if runs.changed else ""
-    evidence = f"evidence {significant(runs.e_value)}, a regression needs {significant(runs.needed)}"
+    shown = "over a million" if runs.e_value > MOST_EVIDENCE else significant(runs.e_value)
+    evidence = f"evidence {shown}, a regression needs {significant(runs.needed)}"
     return f"{since}, by {significant(runs.worsening)} in {many} ({evidence}){changed}"
 
 

@@ -215,8 +215,8 @@ def _names_axis(rows: Sequence[Mapping[str, Json]]) -> Spec:
 
 MARGIN = 0.08
 """Space at each end of the axis, as a share of the range of the shown numbers."""
-LEAST_EVIDENCE = 0.001
-"""Smallest evidence that a chart shows."""
+EVIDENCE = (0.001, 1e6)
+"""Smallest and largest evidence that a chart shows."""
 MIN_RUNS = 2
 """Minimum number of runs with a value for which a trend is drawn."""
 
@@ -345,14 +345,15 @@ def evidence(view: ItemView) -> Chart | None:
     if not runs or len(runs["dates"]) < MIN_RUNS:
         return None
     grown, needed = "evidence of a worsening", "a regression needs"
-    points = list(zip(runs["dates"], (max(LEAST_EVIDENCE, each or 0.0) for each in runs["growth"]), strict=True))
+    low, high = EVIDENCE
+    points = list(zip(runs["dates"], (min(high, max(low, each)) for each in runs["growth"]), strict=True))
     rows = [{"x": date, "y": value, "name": grown} for date, value in points]
     rows += [{"x": date, "y": runs["needed"], "name": needed} for date, _ in (points[0], points[-1])]
     x = {"type": "temporal", "scale": {"type": "utc"}, "axis": {"title": None, "grid": False, "format": "%d %b"}}
     y = {"scale": {"type": "log"}, "axis": {"title": None, "tickCount": 4, "grid": False, "format": "~g"}}
     return Chart(
         f"Evidence of {runs['runs']:,} runs since the baseline",
-        f"Now {number(runs['e_value'])}; a regression needs {number(runs['needed'])}. Likeliest worsening: since "
+        f"Now {number(points[-1][1])}; a regression needs {number(runs['needed'])}. Likeliest worsening: since "
         f"{runs['since']}.",
         Table(("run", "evidence"), [list(point) for point in reversed(points)]),
         {**SMALL, **line_plot(rows, x, y, {grown: FIRST, needed: QUIET}), "height": 90},
