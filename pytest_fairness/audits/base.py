@@ -441,7 +441,7 @@ class Audit(ABC, Generic[ProbeT, SettingsT]):
         """Return the change of the loss between two independent runs; see `compare_values` for the arguments."""
         current, baseline = self._losses(measurement, value)
         return Estimate.difference(
-            Estimate.normal(current, measurement.standard_error or 0.0), Estimate.normal(baseline, standard_error)
+            Estimate.of(current, measurement.standard_error or 0.0), Estimate.of(baseline, standard_error)
         )
 
     def _losses(self, measurement: Measurement, value: float) -> tuple[float, float]:

@@ -190,6 +190,7 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, SampleT]):
             value=estimate.value,
             interval=estimate.interval,
             standard_error=estimate.standard_error,
+            degrees_of_freedom=estimate.degrees_of_freedom,
             p_value=run.p_value,
             n=groups.usable,
             missing=groups.missing,
@@ -215,6 +216,7 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, SampleT]):
             value=estimate.value,
             interval=estimate.interval,
             standard_error=estimate.standard_error,
+            degrees_of_freedom=estimate.degrees_of_freedom,
             p_value=resampling.p_value(null, float(both.distance_change(*cuts).mean()), exact=False),
         )
 
@@ -289,7 +291,7 @@ class Divergence(Sample):
 
     def estimate(self, random: np.random.Generator) -> Estimate:
         """Return the excess with its jackknife standard error."""
-        return Estimate.normal(self.value, self.standard_error(self.documents.current, self.null_sd, random))
+        return Estimate.of(self.value, self.standard_error(self.documents.current, self.null_sd, random))
 
     def distance(self, selected: Bools) -> Floats:
         """Return the excess divergence for each selection; the divergence expected by chance is approximated."""
@@ -387,7 +389,7 @@ class Jsd(TwoSampleAudit[AuditSettings, Divergence]):
         else:
             excesses = [mean_of_cuts(together.words, both.marked, both.strata, cut, random) for cut in cuts]
         estimates = [
-            Estimate.normal(value, together.standard_error(cut[0], null_sd, random))
+            Estimate.of(value, together.standard_error(cut[0], null_sd, random))
             for cut, (value, null_sd) in zip(cuts, excesses, strict=True)
         ]
         return Change(Estimate.difference(*estimates), together, cuts)
@@ -498,8 +500,10 @@ class Discrepancy(Sample):
         return float(self.tested(self.observed))
 
     def estimate(self, random: np.random.Generator) -> Estimate:
+        """Return the value with its standard error, which has the degrees of freedom of the smaller group."""
+        marked = self.documents.marked
         error = two_samples.mmd_standard_error(self.kernel, *self.groups, ERROR_PERMUTATIONS, random)
-        return Estimate.normal(self.value, error)
+        return Estimate.of(self.value, error, min(int(marked.sum()), int((~marked).sum())) - 1)
 
     def distance(self, selected: Bools) -> Floats:
         strata, marked, unmarked = self.groups

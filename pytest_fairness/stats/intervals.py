@@ -97,19 +97,29 @@ def minimum_detectable(
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimated value or change, with its standard error and two-sided 95 % confidence interval."""
+    """An estimated value or change, with its standard error and two-sided 95 % confidence interval.
+
+    The interval is that of Student's t with `degrees_of_freedom`, or of the normal distribution without.
+    """
 
     value: float
     standard_error: float
     interval: tuple[float, float]
+    degrees_of_freedom: float | None = None
 
     @classmethod
-    def normal(cls, value: float, standard_error: float) -> Estimate:
-        return cls(value, standard_error, interval(value, standard_error))
+    def of(cls, value: float, standard_error: float, degrees_of_freedom: float | None = None) -> Estimate:
+        limits = interval(value, standard_error, degrees_of_freedom=degrees_of_freedom)
+        return cls(value, standard_error, limits, degrees_of_freedom)
 
     @classmethod
     def difference(cls, first: Estimate, second: Estimate) -> Estimate:
-        return cls.normal(first.value - second.value, math.hypot(first.standard_error, second.standard_error))
+        """Return the difference of independent estimates; the degrees of freedom are those of Welch (1947)."""
+        error, own = math.hypot(first.standard_error, second.standard_error), first.degrees_of_freedom
+        other, degrees = second.degrees_of_freedom, None
+        if own and other and error:
+            degrees = error**4 / (first.standard_error**4 / own + second.standard_error**4 / other)
+        return cls.of(first.value - second.value, error, degrees)
 
 
 # Confidence intervals of shares and of differences between shares, also for small samples.
