@@ -371,6 +371,11 @@ ACTIONS = (
         "fairness_dry_run", "Print the requests that each selected probe would send; send no request and run no test"
     ),
     _switch(
+        "fairness_selftest",
+        "Test the verdicts on the recorded answers of the baselines: false reds, found and missed changes; send no "
+        "request and run no test",
+    ),
+    _switch(
         "fairness_measure",
         "Run audits without verdicts: report estimates, intervals, p-values and effect sizes; no baseline is read",
     ),

@@ -65,7 +65,7 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Gen
 
 def pytest_configure(config: pytest.Config) -> None:
     """Register the marker `fairness`; start the session if `--fairness` or an option that implies it is given."""
-    if config.getoption("fairness_plan"):
+    if config.getoption("fairness_plan") or config.getoption("fairness_selftest"):
         config.option.fairness_dry_run = True
     config.addinivalue_line("markers", "fairness: a test that audits a model; it runs only with --fairness")
     if any(map(config.getoption, ("fairness", "fairness_rebaseline", "fairness_dry_run", "fairness_measure"))):

@@ -125,7 +125,8 @@ def _require_verdicts(config: pytest.Config, settings: RunSettings) -> None:
         return
     for flag in WITHOUT_VERDICTS:
         name, _, value = flag.partition("=")
-        typed = any(argument.partition("=")[0] == name for argument in config.invocation_params.args)
+        implied = ("--fairness-plan", "--fairness-selftest") if name == "--fairness-dry-run" else ()
+        typed = any(each.partition("=")[0] in (name, *implied) for each in config.invocation_params.args)
         given = settings.batch if value else config.getoption(name.removeprefix("--").replace("-", "_"))
         if given and value in ("", given) and not typed:
             raise pytest.UsageError(

@@ -68,7 +68,7 @@ class Controller(CollectedRecords):
     def __init__(self, config: pytest.Config, run: Run, progress: ProgressLine) -> None:
         super().__init__(run.settings)
         self._config, self._run, self._progress = config, run, progress
-        self._reports, self._bundle = _report_paths(config), _bundle_path(config)
+        self._reports, self._bundle = report_paths(config), _bundle_path(config)
         self._header = Header()
         self._planned: dict[str, bool] = {}
         """Planned requests of all processes, by key: whether a response was already recorded."""
@@ -548,7 +548,8 @@ class Controller(CollectedRecords):
         )
 
 
-def _report_paths(config: pytest.Config) -> list[Path]:
+def report_paths(config: pytest.Config) -> list[Path]:
+    """Return the paths of `--fairness-report`; raise `pytest.UsageError` if a format cannot be written."""
     paths = [config.invocation_params.dir / path for path in config.getoption("fairness_report")]
     for path in paths:
         try:

@@ -8,6 +8,7 @@ import gc
 import signal
 import sys
 import threading
+import time
 from collections.abc import Coroutine, Generator, Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -21,10 +22,17 @@ from _pytest.runner import runtestprotocol
 from pytest_fairness.asking.limits import DEFAULT_TIMING
 from pytest_fairness.asking.tracker import total_counts
 from pytest_fairness.backends import require_package
+from pytest_fairness.baselines.changes import commit_description
 from pytest_fairness.errors import FairnessError, StoreError, counted
 from pytest_fairness.options import RunSettings
 from pytest_fairness.pytest_integration import item_results, planning
-from pytest_fairness.pytest_integration.configuration import place, relative_path, require_known_names, settings_from
+from pytest_fairness.pytest_integration.configuration import (
+    folder_in_repository,
+    place,
+    relative_path,
+    require_known_names,
+    settings_from,
+)
 from pytest_fairness.pytest_integration.item_results import RECORDS, Unfair
 from pytest_fairness.pytest_integration.items import (
     FAILURES,
@@ -45,6 +53,7 @@ from pytest_fairness.run import Run, error_result, open_judge
 from pytest_fairness.targets import open_target
 from pytest_fairness.targets.base import has_batches
 from pytest_fairness.targets.secrets import environment_redactor, removed_from_logs
+from pytest_fairness.version import __version__
 
 if TYPE_CHECKING:
     from _pytest.terminal import TerminalReporter
@@ -282,7 +291,10 @@ class FairnessSession(AuditSession):
             return None  # pytest's own loop reports the errors and runs no test
         if config.getoption("fairness_dry_run"):
             try:
-                self._dry_run_lines = planning.dry_run_lines(config, run, session.items)
+                if config.getoption("fairness_selftest"):
+                    self._dry_run_lines = self._self_test(session.items)
+                else:
+                    self._dry_run_lines = planning.dry_run_lines(config, run, session.items)
             except FairnessError as error:
                 raise pytest.UsageError(str(error)) from error
             return True
@@ -291,6 +303,36 @@ class FairnessSession(AuditSession):
             run_to_end(self._send_batches(session.items))
             self._waits_for_batches = False
         return None
+
+    def _self_test(self, items: Iterable[pytest.Item]) -> list[str]:
+        """Return the lines of the self-test of the selected items, and write its reports."""
+        # Deferred, as few runs need them.
+        from pytest_fairness.pytest_integration.controller import report_paths
+        from pytest_fairness.reports import files, selftest
+        from pytest_fairness.reports.document import report_document
+        from pytest_fairness.run.selftest import self_tests
+
+        config, run = self.config, self.run
+        paths = report_paths(config)
+        for path in paths:
+            if path.suffix.lower() not in (".json", ".html"):
+                raise FairnessError(f"--fairness-report {path.name}: a self-test is written to .json and .html only.")
+        selected = [item for item in map(planning.probe_item_of, items) if item is not None]
+        tests = [found.to_json() for found in self_tests(run.settings, selected, run.started)]
+        document = report_document(
+            [],
+            tool_version=__version__,
+            target=run.targets.description,
+            commit=commit_description(run.settings.root),
+            started=run.started,
+            seconds=time.time() - run.started,
+            requests={},
+        )
+        for path in paths:
+            files.write({**document, "selftest": tests}, path, {}, folder_in_repository(config))
+        reporter: TerminalReporter | None = config.pluginmanager.get_plugin("terminalreporter")
+        width = 80 if reporter is None else reporter._tw.fullwidth
+        return selftest.lines(tests, width, verbose=config.get_verbosity() > 0) or ["no audit is selected"]
 
     async def _send_batches(self, items: Iterable[pytest.Item]) -> None:
         """Send the requests of the items in batches, and wait for the answers.
@@ -451,7 +493,8 @@ class FairnessSession(AuditSession):
     def pytest_terminal_summary(self, terminalreporter: TerminalReporter, exitstatus: int) -> None:
         """Show the tables, and how to continue after an interruption; of a dry run, show the forecast."""
         if self._dry_run_lines:
-            terminalreporter.write_sep("=", "fairness: dry run")
+            title = "self-test" if self.config.getoption("fairness_selftest") else "dry run"
+            terminalreporter.write_sep("=", f"fairness: {title}")
         for line in self._dry_run_lines:
             terminalreporter.write_line(line)
         if self._controller is not None:

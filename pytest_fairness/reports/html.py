@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pytest_fairness.audits.info import Direction
 from pytest_fairness.errors import FairnessError, counted
 from pytest_fairness.records import Json, Quote, VerdictName
-from pytest_fairness.reports import charts, formatting, report_items
+from pytest_fairness.reports import charts, formatting, report_items, selftest
 from pytest_fairness.reports.charts import Chart, Table, svg, table_of
 from pytest_fairness.reports.document import reused_answers
 from pytest_fairness.reports.formatting import as_float, interval_of, rows_of
@@ -106,8 +106,18 @@ def report(
         risks=risks and Table(*risks),
         cell_tables=report_items.intersection_tables(said),
         cell_legend=report_items.INTERSECTION_LEGEND,
+        selftest=_self_test(document.get("selftest") or ()),
         **filters,
     )
+
+
+def _self_test(tests: Sequence[Mapping[str, Json]]) -> dict[str, Any]:
+    """Return the parts of the section about a self-test; empty without one."""
+    if not tests:
+        return {}
+    table = Table(("item", *selftest.COLUMNS[:-1]), [[row[-1], *row[:-1]] for row in selftest.rows(tests)])
+    told = {"summary": selftest.summary(tests), "meaning": selftest.MEANING, "problems": selftest.problems(tests)}
+    return {**told, "table": table}
 
 
 def _content(view: ItemView, points: Sequence[Mapping[str, Json]]) -> dict[str, Any]:
