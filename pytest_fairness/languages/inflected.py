@@ -56,6 +56,7 @@ class _Person:
     first: int
     last: int
     name: str
+    slot: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +194,9 @@ class _Finder:
         first = self.first_adjective(index)
         forms = row[1 - column].split()
         slot = _NOMINATIVE
-        if first == index and len(forms) > 1:
+        if self.people and self.people[-1].last == first - 1 and self.follows(first):
+            slot = self.people[-1].slot
+        elif first == index and len(forms) > 1:
             slot = self.german_case(first, last, {*range(4)})
         self.inflect(first, index, "strong", column, slot)
         self.add(index, forms[min(slot, len(forms) - 1)])
@@ -244,6 +247,7 @@ class _Finder:
             if _joined(prefix, form) == word
             and determiner.forms[column][slot].lower() == written
             and noun.kind in ("-", determiner.kind)
+            and (self.code != "fr" or slot == (1 if _VOWEL.match(self.word(adjective)) else 0))
         ]
         if not readings:
             return self.read_predicate(index, adjective, nouns, prefix) if not determiners else False
@@ -271,20 +275,19 @@ class _Finder:
         if self.code == "de" and len(slots) > 1 and not predicate:
             slot = self.german_case(first, index, slots)
         _, _, determiner, noun = next(reading for reading in readings if reading[1] == slot)
-        other = 1 - column
-        self.inflect(adjective, index, determiner.kind, column, slot)
-        self.add(index, _joined(prefix, noun.forms[other][slot]))
+        other, case = 1 - column, slot
+        self.inflect(adjective, index, determiner.kind, column, case)
+        self.add(index, _joined(prefix, noun.forms[other][case]))
         if self.code == "fr":
-            following = next((piece[2] for piece in self.pieces if piece[0] == self.tokens[adjective].start()), word)
+            following = next(piece[2] for piece in self.pieces if piece[0] == self.tokens[adjective].start())
             slot = 1 if _VOWEL.match(following) else 0
         form = determiner.forms[other][slot]
         end = self.tokens[adjective].start()
         blank = "" if form.endswith("'") else " "
         self.pieces.append((self.tokens[first].start(), end, form + blank, True))
         last = self.last_of_name(index) if word.lower() in self.words_of("titles_with_article") else index
-        self.add_person(
-            column, first, last, self.name_of_predicate(first, predicate, noun.name) if predicate else noun.name, ()
-        )
+        name = self.name_of_predicate(first, predicate, noun.name) if predicate else noun.name
+        self.add_person(column, first, last, name, slot=case)
         if self.code != "de":
             self.agree(last + 1, column)
         return True
@@ -300,8 +303,10 @@ class _Finder:
         after_name = re.fullmatch(r"(?:, \d+(?: \w+)?)?, ", self.text[last : self.tokens[first].start()])
         verb = self.predicate_verb(first)
         if not columns or not (after_name or verb):
+            between_commas = re.search(r", $", self.text[: self.tokens[first].start()]) is not None
             generic = columns == [_MALE] and (word in noun.plurals or self.word(first - 1) in ("de", "d'"))
-            if columns and not generic and word not in self.grammar.adjectives:
+            also_adjective = word in self.grammar.adjectives or word in self.words_of("also_adjectives")
+            if columns and not also_adjective and (between_commas or not generic):
                 self.unread.append(word)
             return False
         (column,) = columns
@@ -343,7 +348,7 @@ class _Finder:
             return [
                 _Noun(word, ((male, weak, weak, male + "s" if male == weak else weak), (word,) * 4), frozenset(), "-")
             ], ""
-        for cut in range(3, len(word) - 3):
+        for cut in range(3, len(word) - 3) if word not in self.words_of("no_compounds") else ():
             head = word[cut:].capitalize()
             if head in nouns and not {noun.name for noun in nouns[head]} & self.words_of("no_heads"):
                 return nouns[head], word[:cut]
@@ -393,7 +398,10 @@ class _Finder:
 
     def last_of_name(self, index: int) -> int:
         """Return the last of the capitalised words after a title or first name, and mark them as read."""
-        while self.follows(index + 1) and self.is_name(index + 1) and not self.nouns_of(self.word(index + 1))[0]:
+        while self.follows(index + 1) and self.is_name(index + 1):
+            is_surname = self.word(index) in self.grammar.names and self.word(index + 1) in self.words_of("surnames")
+            if self.nouns_of(self.word(index + 1))[0] and not is_surname:
+                break
             first_name = self.word(index + 1) in self.grammar.names
             if first_name and self.follows(index + 2) and self.is_name(index + 2):
                 break
@@ -401,13 +409,27 @@ class _Finder:
             self.used.add(index)
         return index
 
-    def add_person(self, column: int, first: int, last: int, name: str, after: Sequence[str]) -> None:
+    def add_person(
+        self, column: int, first: int, last: int, name: str, after: Sequence[str] = (), slot: int = 0
+    ) -> None:
         """Add a person, unless the words stand beside another term for the same person, such as a noun and its name."""
         gap = self.text[self.tokens[first - 1].end() : self.tokens[first].start()] if first else "."
         same = gap in after and any(person.last == first - 1 for person in self.people)
-        self.people.append(_Person(column, first, last, "" if same else name))
+        unknown = after and gap in ((" ",) if self.code == "de" else (" ", ", ")) and first - 1 not in self.used
+        if unknown and self.is_marked_determiner(first - 2, column):
+            raise CannotSwapError(f"'{self.word(first - 2)} {self.word(first - 1)}' may be the same person")
+        self.people.append(_Person(column, first, last, "" if same else name, slot))
         if self.code == "de":
             self.replace_relative(last, column)
+
+    def is_marked_determiner(self, index: int, column: int) -> bool:
+        """Return whether a word is a determiner whose form for the other gender is another."""
+        word = self.word(index).lower()
+        return any(
+            form.lower() == word and form != determiner.forms[1 - column][slot]
+            for determiner in self.grammar.determiners.get(word, ())
+            for slot, form in enumerate(determiner.forms[column])
+        )
 
     def starts_sentence(self, index: int) -> bool:
         return _SENTENCE_START.search(self.text[: self.tokens[index].start()]) is not None
@@ -462,7 +484,8 @@ class _Finder:
             raise CannotSwapError(f"'{shown}' has several counterparts: its case is not clear")
         question = self.text[self.tokens[last].end() :].lstrip().partition("\n")[0]
         asks = re.match(r"[^.!?]*\?", question) is not None
-        if re.fullmatch(r"(?:bitte )?[^\W\d_]+(?: (?:bitte|mal|mir|uns))*", before, re.IGNORECASE) and not asks:
+        start = re.split(r"[.!?:\n]", self.text[: self.tokens[first].start()])[-1].strip()
+        if re.fullmatch(r"(?:bitte )?[^\W\d_]+(?: (?:bitte|mal|mir|uns))*", start, re.IGNORECASE) and not asks:
             first_word = words[1] if words[0].lower() == "bitte" and len(words) > 1 else words[0]
             if first_word.lower() not in self.words_of("before_subject"):
                 return _ACCUSATIVE
@@ -541,11 +564,14 @@ class _Finder:
             ):
                 raise CannotSwapError(f"'{adjective}' may refer to the person of the swapped term")
         after = self.words_of("copulas") | self.words_of("auxiliaries") | self.words_of("adverbs")
-        for index in range(len(self.tokens)):
-            before = self.word(index - 1).lower()
+        for index, token in enumerate(self.tokens):
+            before, word = self.word(index - 1).lower(), token[0]
+            between_commas = re.fullmatch(r", \w+[,.]", self.text[max(0, token.start() - 2) : token.end() + 1])
+            if between_commas and index not in self.used and self.is_doubtful(word, column):
+                raise CannotSwapError(f"'{word}' may refer to the person of the swapped term")
             in_phrase = any(
-                word in self.grammar.determiners or word in self.words_of("before_things")
-                for word in (before, self.word(index - 2).lower())
+                other in self.grammar.determiners or other in self.words_of("before_things")
+                for other in (before, self.word(index - 2).lower())
             )
             if not in_phrase and before not in after and (adjective := self.unread_adjective(index, column)):
                 raise CannotSwapError(f"'{adjective}' may refer to the person of the swapped term")
@@ -596,8 +622,7 @@ class _Finder:
         if not self.follows(index) or index in self.used or not word.islower() or word in self.words_of("after"):
             return
         other = self.other_adjective(index, column)
-        doubtful = self.grammar.content["doubtful"][column]
-        if other is None and re.fullmatch(doubtful, word):
+        if other is None and self.is_doubtful(word, column):
             raise CannotSwapError(f"the form of '{word}' may depend on the person")
         if other is None:
             return
@@ -612,6 +637,11 @@ class _Finder:
             and following not in self.words_of("after")
         ):
             raise CannotSwapError(f"'{word} {following}' may be a phrase that does not depend on the person")
+
+    def is_doubtful(self, word: str, column: int) -> bool:
+        """Return whether a word may be an adjective in the gender of the person."""
+        known = word in self.grammar.adjectives or word in self.words_of("after") or not word.islower()
+        return not known and re.fullmatch(self.grammar.content["doubtful"][column], word) is not None
 
     def other_adjective(self, index: int, column: int) -> str | None:
         """Return the form of an adjective or participle for the other gender; `None` for another word."""
