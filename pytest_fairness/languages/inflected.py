@@ -147,7 +147,10 @@ class _Finder:
         self.pieces: list[tuple[int, int, str, bool]] = []
         self.placebos: list[Replacement] = []
         self.warnings: list[str] = []
-        self.used: set[int] = set()
+        nobody = [match.span() for match in re.finditer(self.grammar.content["not_people"], text)]
+        self.used = {
+            index for index, token in enumerate(self.tokens) for start, end in nobody if start <= token.start() < end
+        }
         self.unread: list[str] = []
 
     def word(self, index: int) -> str:
@@ -302,7 +305,9 @@ class _Finder:
         last = self.tokens[self.people[-1].last].end() if self.people else 0
         after_name = re.fullmatch(r"(?:, \d+(?: \w+)?)?, ", self.text[last : self.tokens[first].start()])
         verb = self.predicate_verb(first)
-        if not columns or not (after_name or verb):
+        beside = self.follows(first) and any(person.last == first - 1 for person in self.people)
+        named = self.word(index + 1) in self.grammar.names and len(set(noun.forms[_MALE][:3])) == 1
+        if not columns or not (after_name or verb or beside or named):
             between_commas = re.search(r", $", self.text[: self.tokens[first].start()]) is not None
             generic = columns == [_MALE] and (word in noun.plurals or self.word(first - 1) in ("de", "d'"))
             also_adjective = word in self.grammar.adjectives or word in self.words_of("also_adjectives")
@@ -313,7 +318,7 @@ class _Finder:
         self.inflect(first, index, "strong", column, _NOMINATIVE)
         self.add(index, _joined(prefix, noun.forms[1 - column][0]))
         name = self.name_of_predicate(first, verb, "") if verb and not after_name else ""
-        self.people.append(_Person(column, first, index, name))
+        self.people.append(_Person(column, first, self.last_of_name(index) if beside else index, name))
         if self.code != "de":
             self.agree(index + 1, column)
         return True
