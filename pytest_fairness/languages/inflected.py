@@ -564,22 +564,31 @@ class _Finder:
             person = self.has_person_as_subject(index)
             if person:
                 self.agree(index + 1, column)
-            elif person is None and (
-                adjective := self.unread_adjective(self.after_adverbs(index + 1), column, listed=False)
-            ):
-                raise CannotSwapError(f"'{adjective}' may refer to the person of the swapped term")
+            elif person is None:
+                self.check_adjective(self.after_adverbs(index + 1), column)
         after = self.words_of("copulas") | self.words_of("auxiliaries") | self.words_of("adverbs")
+        last = self.tokens[self.people[0].last].end()
         for index, token in enumerate(self.tokens):
-            before, word = self.word(index - 1).lower(), token[0]
-            between_commas = re.fullmatch(r", \w+[,.]", self.text[max(0, token.start() - 2) : token.end() + 1])
-            if between_commas and index not in self.used and self.is_doubtful(word, column):
-                raise CannotSwapError(f"'{word}' may refer to the person of the swapped term")
+            before = self.word(index - 1).lower()
             in_phrase = any(
                 other in self.grammar.determiners or other in self.words_of("before_things")
                 for other in (before, self.word(index - 2).lower())
             )
-            if not in_phrase and before not in after and (adjective := self.unread_adjective(index, column)):
-                raise CannotSwapError(f"'{adjective}' may refer to the person of the swapped term")
+            if re.fullmatch(r", \w+[,.]", self.text[max(0, token.start() - 2) : token.end() + 1]):
+                apposition = re.fullmatch(r"(?:, (?:de )?\d+ \w+)?, ", self.text[last : token.start()])
+                if apposition and index not in self.used and (other := self.other_adjective(index, column)):
+                    self.add(index, other)
+                self.check_adjective(index, column)
+            elif token[0].lower() in self.grammar.adjectives and not in_phrase and before not in after:
+                self.check_adjective(index, column)
+
+    def check_adjective(self, index: int, column: int) -> None:
+        """Raise `CannotSwapError` if a word that is not replaced may be in the gender of the person."""
+        word = self.word(index)
+        if index in self.used or word.lower() in self.words_of("after"):
+            return
+        if self.other_adjective(index, column) not in (None, word.lower()) or self.is_doubtful(word, column):
+            raise CannotSwapError(f"'{word}' may refer to the person of the swapped term")
 
     def after_adverbs(self, index: int) -> int:
         while self.follows(index) and self.word(index).lower() in self.words_of("adverbs"):
@@ -588,13 +597,6 @@ class _Finder:
 
     def is_listed(self, index: int) -> bool:
         return self.word(self.after_adverbs(index)).lower() in self.grammar.adjectives
-
-    def unread_adjective(self, index: int, column: int, *, listed: bool = True) -> str | None:
-        """Return a word that is not replaced, if it is an adjective or participle in the gender of the person."""
-        word = self.word(index).lower()
-        if index in self.used or (listed and word not in self.grammar.adjectives):
-            return None
-        return word if self.other_adjective(index, column) not in (None, word) else None
 
     def has_person_as_subject(self, index: int) -> bool | None:
         """Return whether the subject of a verb is the person; `None` if this is not clear."""
@@ -636,6 +638,8 @@ class _Finder:
         following = self.word(index + 1).lower()
         if following in self.words_of("and"):
             self.agree(index + 2, column)
+        elif self.other_adjective(index + 1, column):
+            self.agree(index + 1, column)
         elif (
             self.follows(index + 1)
             and word in self.words_of("before_nouns")
