@@ -24,12 +24,14 @@ class RecordedAnswers:
 
     Attributes:
         without_group: the rows that are left out because they name no group of the probe; `None` without any.
+        without_group_of: the same for rows that only the items of an attribute leave out, by attribute.
         other_columns: columns that the probe does not use, with their values by group; empty where answers come in
             pairs.
     """
 
     answers: list[Answer]
     without_group: RowsWithoutGroup | None
+    without_group_of: dict[str, RowsWithoutGroup]
     other_columns: list[OtherColumn]
 
 
@@ -51,7 +53,7 @@ def read(rows: Rows[Any]) -> RecordedAnswers:
                 text = written if answer.text == written else answer.text
                 content = text if answer.content == text else answer.content
                 answers.append(replace(answer, labels=prompt.labels, text=text, content=content))
-    return RecordedAnswers(answers, rows.without_group, rows.other_columns)
+    return RecordedAnswers(answers, rows.without_group, rows.without_group_of, rows.other_columns)
 
 
 def _read(rows: Iterable[tuple[Prompt, str | None]], language: Language) -> list[Answer]:

@@ -607,13 +607,17 @@ class RecordRows(Rows[CounterfactualProbe]):
             values, unknown = self.values_of(row)
             if self.lacks_value(row):
                 continue
-            known = {name: value for name, value in values.items() if name not in {rule.name for rule in unknown}}
+            lacking = [rule.name for rule in unknown]
+            known = {name: value for name, value in values.items() if name not in lacking}
+            for flip in self.probe.flips.values() if unknown else ():
+                if names := [part.attribute for part in flip.columns if part.attribute in lacking]:
+                    self.leave_out(row, *names, of_group=True, attribute=flip.attribute)
             key = (self.cell(row, "id"), *(known.pop(name) for name in self.responses.strata))
             if known:
                 records.setdefault(key, []).append((row, known))
             else:
                 unlisted.setdefault(key, []).append(row)
-                self.leave_out(row, *(rule.name for rule in unknown), of_group=True)
+                self.leave_out(row, *lacking, of_group=True)
         number = self.probe.reading.number
         if number is not None and number.decimal is None:
             self._read_as_programs_write([row for rows in records.values() for row, _ in rows])

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import ClassVar, Generic, Literal, NamedTuple, TypeVar
 
@@ -114,10 +114,7 @@ class Rows(ABC, Generic[ProbeT]):
         self._counted: Counter[Hashable] = Counter()
         self._places: dict[Hashable, tuple[str, int]] = {}
         self._unused = {column: Counter[tuple[tuple[tuple[str, str], ...], str]]() for column in self._repeating()}
-        self._without_group: dict[str, None] = {}
-        self._rows_without_group, self._of_other_probes = 0, 0
-        self._first_without_group: Row | None = None
-        self._unknown: Counter[str] = Counter()
+        self._left_out: defaultdict[str, LeftOut] = defaultdict(LeftOut)
         self._ignored = {*map(folded, responses.ignore)}
 
     @abstractmethod
@@ -311,37 +308,57 @@ class Rows(ABC, Generic[ProbeT]):
 
     # Rows that are left out.
 
-    def leave_out(self, row: Row, *names: str, of_group: bool) -> None:
+    def leave_out(self, row: Row, *names: str, of_group: bool, attribute: str = "") -> None:
         """Count a row that is left out because columns are empty, or hold values that the probe does not have.
 
-        It is a row without a group, unless it has values of something else (not `of_group`), or of a group that the key
-        `responses.ignore` lists; then it belongs to another probe.
+        It is left out of all items, or only of those of an attribute. It is a row without a group, unless it has values
+        of something else (not `of_group`), or of a group that the key `responses.ignore` lists; then it belongs to
+        another probe.
         """
+        left_out = self._left_out[attribute]
         values = [text[:LONGEST_VALUE] for name in names if (text := self.cell(row, name))]
         if values and (not of_group or self._ignored & {"*", *map(folded, values)}):
-            self._of_other_probes += 1
+            left_out.of_other_probes += 1
             return
-        self._rows_without_group += 1
-        self._without_group |= dict.fromkeys(self.columns[name] for name in names)
-        self._first_without_group = self._first_without_group or row
+        left_out.rows += 1
+        left_out.columns |= dict.fromkeys(self.columns[name] for name in names)
+        left_out.first = left_out.first or row
         if values:
-            known = values[0] in self._unknown or len(self._unknown) < MOST_VALUES
-            self._unknown[values[0] if known else OTHERS] += 1
+            known = values[0] in left_out.unknown or len(left_out.unknown) < MOST_VALUES
+            left_out.unknown[values[0] if known else OTHERS] += 1
 
     @property
     def without_group(self) -> RowsWithoutGroup | None:
         """Summary of the rows that were left out because they name no group of the probe; `None` without any."""
-        if self._first_without_group is None:
-            return None
-        return RowsWithoutGroup(
-            rows=self._rows_without_group,
-            of=self.content.count - self._of_other_probes,
-            columns=tuple(self._without_group),
-            first_line=self._first_without_group.line,
-            first_file=self._first_without_group.file if len(self.content.columns) > 1 else "",
-            unknown=self._unknown.total(),
-            values={name: count for name, count in self._unknown.most_common(SHOWN_VALUES) if name != OTHERS},
-        )
+        return self.without_group_of.get("")
+
+    @property
+    def without_group_of(self) -> dict[str, RowsWithoutGroup]:
+        """Return the same by attribute, for rows that have no group of the attribute; all items have an empty name."""
+        return {
+            attribute: RowsWithoutGroup(
+                rows=left_out.rows,
+                of=self.content.count - left_out.of_other_probes,
+                columns=tuple(left_out.columns),
+                first_line=left_out.first.line,
+                first_file=left_out.first.file if len(self.content.columns) > 1 else "",
+                unknown=left_out.unknown.total(),
+                values={name: count for name, count in left_out.unknown.most_common(SHOWN_VALUES) if name != OTHERS},
+            )
+            for attribute, left_out in self._left_out.items()
+            if left_out.first is not None
+        }
+
+
+@dataclass
+class LeftOut:
+    """Counts of the rows that are left out; see `RowsWithoutGroup`."""
+
+    rows: int = 0
+    of_other_probes: int = 0
+    columns: dict[str, None] = field(default_factory=dict)
+    first: Row | None = None
+    unknown: Counter[str] = field(default_factory=Counter)
 
 
 def text_field(value: Json) -> str:

@@ -460,21 +460,20 @@ def on_inconclusive_runs(results: Sequence[ItemResult], runs: int, *, fails: boo
 
 def on_answer_files(results: Sequence[ItemResult]) -> list[RunNote]:
     """Return notes on answer files: rows that name no group of the probe, and columns that predict the group."""
-    left_out = {
-        result.probe: RowsWithoutGroup(**counts)
+    left_out = [
+        (result.probe, RowsWithoutGroup(**counts))
         for result in results
         if result.measurement and (counts := result.measurement.details.get("rows_without_group"))
-    }
+    ]
+    of_rows = dict.fromkeys(f"{probe}: {rows}.{f' {rows.remedy}.' if rows.unknown else ''}" for probe, rows in left_out)
     predicting = dict.fromkeys(
         f"{result.probe}: {note}."
         for result in results
         if result.measurement
         for note in result.measurement.details.get(CONFOUNDING, ())
     )
-    return [
-        RunNote("rows-without-group", f"{probe}: {rows}.{f' {rows.remedy}.' if rows.unknown else ''}")
-        for probe, rows in left_out.items()
-    ] + [RunNote("confounding", text) for text in predicting]
+    notes = (("rows-without-group", of_rows), ("confounding", predicting))
+    return [RunNote(kind, text) for kind, texts in notes for text in texts]
 
 
 def on_extra_fields(results: Sequence[ItemResult]) -> list[RunNote]:

@@ -75,7 +75,7 @@ class Measurer:
         if target is not None:
             return self.measure_answers(item, answers, target.name)
         content = self._of_file(item.probe)
-        left_out = content.without_group
+        left_out = content.left_out(item)
         try:
             measured = self.measure_answers(item, answers, cast("ResponsesSettings", item.probe.responses).file.name)
         except NotMeasurable as error:
@@ -177,7 +177,7 @@ class Measurer:
             mask = partial(anonymizer(probe).masked, mask=MASK) if isinstance(probe, GenerationProbe) else str
             strata = () if probe.responses is None else probe.responses.strata
             confounders = confounding.confounders(content.other_columns, strata, mask)
-            self._recorded = AnswerFileContent(probe, content.answers, content.without_group, confounders)
+            self._recorded = AnswerFileContent(probe, content.answers, content.without_group_of, confounders)
         return self._recorded
 
     def prepared(self, item: ProbeItem, answers: Sequence[Answer]) -> Sequence[Answer]:
@@ -257,7 +257,7 @@ def _with_notes_of_file(measured: ItemMeasurement, content: AnswerFileContent) -
     item, found = measured.item, measured.measurement
     of_file: dict[str, Json] = {}
     concerns = list[Concern | None](found.concerns)
-    if (left_out := content.without_group) is not None:
+    if (left_out := content.left_out(item)) is not None:
         known = {name: value for name, value in asdict(left_out).items() if value != ""}
         of_file |= {"rows_without_group": {**known, "columns": list(left_out.columns)}}
         concerns.append(answer_checks.rows_without_group(left_out))
@@ -445,14 +445,18 @@ class AnswerFileContent:
     Attributes:
         probe: the probe.
         answers: its answers.
-        without_group: the rows that name no group of the probe; `None` without such rows.
+        without_group: the rows that name no group, by the attribute whose items leave them out; empty for all items.
         confounders: columns that the probe does not declare, and that predict the group.
     """
 
     probe: Probe
     answers: list[Answer]
-    without_group: RowsWithoutGroup | None
+    without_group: Mapping[str, RowsWithoutGroup]
     confounders: Sequence[Confounder]
+
+    def left_out(self, item: ProbeItem) -> RowsWithoutGroup | None:
+        """Return the rows that the item leaves out because they name no group; `None` without any."""
+        return self.without_group.get(item.labels.get("attribute", "")) or self.without_group.get("")
 
 
 def _have_same_prompts(item: ProbeItem, other: ProbeItem) -> bool:

@@ -118,3 +118,28 @@ def test_all_rows_without_a_group_are_an_error_of_the_command_measure(
     project.write("data.csv", "name,text\n" + ",A lamp.\n" * 9)
     assert main(["measure", "data.csv", "--group", "name", "--unmarked", "Alex", "--text", "text"]) != 0
     assert "every cell of the column 'name' is empty" in capsys.readouterr().err
+
+
+def test_rows_without_a_value_of_one_of_two_attributes_are_left_out_of_its_items_only(project: Project) -> None:
+    """20 of 60 records have a race that the probe does not list; their sex is compared all the same."""
+    project.probe(
+        text="""
+        kind: counterfactual
+        responses: {file: data.csv}
+        flip: {sex: {Male: Female}, race: [White, Black]}
+        audits: {flip_direction: {limit: 0.2}}
+        """
+    )
+    races = ("White", "Black", "Asian")
+    flips = {"Male": "Female", "Female": "Male", "White": "Black", "Black": "White"}
+    rows = []
+    for number in range(60):
+        own = ("Male", "Female")[number // 3 % 2], races[number % 3]
+        shown = [own, (flips[own[0]], own[1]), *([(own[0], flips[own[1]])] if own[1] in flips else [])]
+        rows += [f"{number},{sex},{race},{'yes' if number % 4 else 'no'}\n" for sex, race in shown]
+    project.write("probes/data.csv", "id,sex,race,answer\n" + "".join(rows))
+    race, sex = project.report()["items"]
+    assert sex["verdict"] == "pass"
+    assert "rows_without_group" not in sex["details"]
+    assert race["verdict"] == "inconclusive"
+    assert "40 of 160 rows have an unknown value in the column 'race' ('Asian' 40; first: line 8)" in race["reason"]

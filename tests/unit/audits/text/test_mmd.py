@@ -77,7 +77,7 @@ def test_intervals_are_those_of_students_t_where_few_texts_differ() -> None:
     assert least <= change.degrees_of_freedom <= 2 * least
     estimates: list[Measurement | Comparison] = [*found, change]
     for each in estimates:
-        assert each.interval is not None
+        assert each.interval is not None and each.degrees_of_freedom is not None  # noqa: PT018
         half = t.ppf(0.975, each.degrees_of_freedom) * (each.standard_error or 0.0)
         assert each.interval == pytest.approx((each.value - half, each.value + half))
 
