@@ -472,8 +472,8 @@ def on_answer_files(results: Sequence[ItemResult]) -> list[RunNote]:
         if result.measurement
         for note in result.measurement.details.get(CONFOUNDING, ())
     )
-    notes = (("rows-without-group", of_rows), ("confounding", predicting))
-    return [RunNote(kind, text) for kind, texts in notes for text in texts]
+    notes = [RunNote("rows-without-group", text) for text in of_rows]
+    return notes + [RunNote("confounding", text) for text in predicting]
 
 
 def on_extra_fields(results: Sequence[ItemResult]) -> list[RunNote]:
