@@ -23,7 +23,7 @@ from sklearn.model_selection import StratifiedKFold, permutation_test_score
 from sklearn.svm import SVC
 
 from benchmarks.simulated import texts
-from pytest_fairness.audits.documents import WordCounts
+from pytest_fairness.audits.word_counts import WordCounts
 from pytest_fairness.stats import resampling, two_samples
 from pytest_fairness.stats.excess_divergence import Words
 from pytest_fairness.stats.words import z_scores

@@ -19,7 +19,7 @@ from pytest_fairness.languages import BUILT_IN, foreign_shares
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.records import Answer, Answers, Concern, Json, Measurement, RowsWithoutGroup, Status
 
-CHECKS_VERSION = 14
+CHECKS_VERSION = 15
 """Version of the checks, and of the fields of stored measurements and comparisons; results in the store are reused only
 for the same version."""
 

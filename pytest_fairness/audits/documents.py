@@ -3,115 +3,34 @@
 from __future__ import annotations
 
 import sys
-from array import array
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from pytest_fairness.audits import answer_checks
 from pytest_fairness.audits.base import AuditItem, SettingsT
 from pytest_fairness.audits.terms import Anonymizer
+from pytest_fairness.audits.word_counts import NEAR_COPIES, WordCounts, near_copies, sample_sizes, similarities
 from pytest_fairness.backends import chunks_of, map_chunks
 from pytest_fairness.errors import BaselineStale, NotMeasurable
 from pytest_fairness.languages import ENGLISH, Language, language, normalise
 from pytest_fairness.probes import identity_terms
 from pytest_fairness.probes.base import Probe
-from pytest_fairness.probes.generation import GenerationProbe
-from pytest_fairness.probes.identity_terms import LEAST_ANSWERS
-from pytest_fairness.records import MISSING, Answer, Answers, Concern, Json, Status
+from pytest_fairness.probes.generation import FEWEST_NAMES, GenerationProbe
+from pytest_fairness.probes.identity_terms import LEAST_ANSWERS, name_label
+from pytest_fairness.records import MISSING, Answer, Answers, Concern, Json, SampleSize, Status
 from pytest_fairness.stats import intervals, resampling
+from pytest_fairness.stats.clusters import Clusters
 from pytest_fairness.stats.resampling import Bools, Floats, Ints, numbered
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
-
-
-# Texts as word counts: the sorted words, and how often each text has each word.
+# Usable answers as documents (word counts), and the joined documents of two runs.
 
 AT_ONCE = 2**14
 """Number of texts that are split into words at a time."""
-MINIMUM_DOCUMENTS_OF_A_WORD = 3
-"""Number of documents in which a word must occur to be tested."""
-
-
-class WordCounts(NamedTuple):
-    """Word counts of texts.
-
-    Attributes:
-        words: the words, sorted.
-        counts: sparse (texts, words) counts.
-    """
-
-    words: list[str]
-    counts: csr_array
-
-    @classmethod
-    def of(cls, texts: Iterable[Sequence[str]]) -> WordCounts:
-        """Count the words of texts, each a list of words."""
-        # Deferred, as scipy is not needed to load a probe.
-        from scipy.sparse import csr_array
-
-        known: dict[str, int] = {}
-        ids, ends = array("i"), array("i", [0])
-        for text in texts:
-            ids.extend([known.setdefault(word, len(known)) for word in text])
-            ends.append(len(ids))
-        counts = csr_array((np.ones(len(ids), np.int32), ids, ends), shape=(len(ends) - 1, len(known)))
-        return cls.joined([cls([*known], counts)])
-
-    @classmethod
-    def joined(cls, parts: Iterable[WordCounts]) -> WordCounts:
-        """Join the texts of several parts; the words of a part need not be sorted, and may occur several times."""
-        from scipy.sparse import csr_array, vstack
-
-        found = [*parts]
-        words = sorted({word for part in found for word in part.words})
-        places = dict(zip(words, range(len(words)), strict=True))
-        rows = [
-            csr_array(
-                (
-                    part.counts.data,
-                    np.array([places[word] for word in part.words], np.int32)[part.counts.indices],
-                    part.counts.indptr,
-                ),
-                shape=(part.counts.shape[0], len(words)),
-            )
-            for part in found
-        ]
-        counts = vstack(rows, format="csr")
-        counts.sum_duplicates()
-        return cls(words, counts)
-
-    @property
-    def holding(self) -> Ints:
-        """Return the number of texts that contain each word; shape (words,)."""
-        return np.bincount(self.counts.indices, minlength=len(self.words)).astype(np.int64)
-
-    @property
-    def lengths(self) -> Ints:
-        """Return the number of words of each text; shape (texts,)."""
-        return np.asarray(self.counts.sum(axis=1), dtype=np.int64)
-
-    def frequent(self, texts: int = MINIMUM_DOCUMENTS_OF_A_WORD) -> WordCounts:
-        """Return the counts of the words that occur in at least this number of texts."""
-        columns = np.flatnonzero(self.holding >= texts)
-        return WordCounts([self.words[column] for column in columns], self.counts[:, columns])
-
-    def kinds(self) -> Ints:
-        """Return a number for each text, (texts,); texts with equal counts have the same number."""
-        known: dict[tuple[bytes, bytes], int] = {}
-        rows = zip(self.counts.indptr, self.counts.indptr[1:], strict=False)
-        contents = (
-            (self.counts.indices[start:end].tobytes(), self.counts.data[start:end].tobytes()) for start, end in rows
-        )
-        return np.array([known.setdefault(content, len(known)) for content in contents], dtype=np.int64)
-
-
-# Usable answers as documents (word counts), and the joined documents of two runs.
 
 
 @dataclass(frozen=True)
@@ -126,6 +45,8 @@ class Documents:
         embeddings: embedding of each document, if it has one.
         current: whether the document belongs to the current run; all `True` for a single run.
         names: names of the marked and of the unmarked group.
+        samples: clusters of documents that count as one observation, by kind; see `clusterings`.
+        clusters: the clusters by which the documents are tested; `None` if each document is an observation.
     """
 
     words: WordCounts
@@ -135,6 +56,8 @@ class Documents:
     embeddings: tuple[bytes | None, ...]
     current: Bools
     names: tuple[str, str]
+    samples: Mapping[str, Clusters] = field(default_factory=dict)
+    clusters: Clusters | None = None
 
     @classmethod
     def of(cls, groups: Groups, most: float | None = None) -> Documents:
@@ -157,7 +80,16 @@ class Documents:
                     "check that these texts are the answers, and that `anonymize` does not remove too many terms"
                 )
         embeddings = tuple(groups.answers[index].embedding for index in indices)
-        return cls(words, marked, strata, names, embeddings, np.ones(len(indices), dtype=np.bool_), groups.names)
+        return cls(
+            words=words,
+            marked=marked,
+            strata=strata,
+            stratum_names=names,
+            embeddings=embeddings,
+            current=np.ones(len(indices), dtype=np.bool_),
+            names=groups.names,
+            samples=groups.samples(indices, lambda: words),
+        )
 
     @classmethod
     def joined(cls, current: Documents, baseline: Documents) -> Documents:
@@ -178,16 +110,56 @@ class Documents:
         """Return the number of each document's cell (group within stratum)."""
         return self.strata * 2 + self.marked
 
+    def by_sample(self) -> list[Documents]:
+        """Return the documents with each kind of clusters by which they are tested; themselves if there is none."""
+        return [replace(self, clusters=clusters) for clusters in self.samples.values()] or [self]
+
+    def merged(self) -> Documents:
+        """Return the documents with one document, which has the words of all, for each cluster."""
+        if self.clusters is None:
+            return self
+        clusters = self.clusters
+        return replace(
+            self,
+            words=WordCounts(self.words.words, clusters.membership @ self.words.counts),
+            marked=clusters.marked,
+            strata=clusters.strata,
+            stratum_names=clusters.stratum_names(self.stratum_names, self.strata),
+            embeddings=(None,) * len(clusters.marked),
+            current=np.ones(len(clusters.marked), dtype=np.bool_),
+            samples={},
+            clusters=None,
+        )
+
+    def sample_sizes(self, without: Mapping[str, Floats] | None = None) -> tuple[SampleSize, ...]:
+        """Return the size of the sample for each kind of clusters; see `word_counts.sample_sizes`."""
+
+        def kernel(indices: Ints) -> Floats:
+            return similarities(self.words.only(indices))
+
+        return sample_sizes(self.samples, self.strata, self.names, kernel, without or {})
+
     def only(self, indices: Ints) -> Documents:
         """Return the documents with these indices."""
         return replace(
             self,
-            words=WordCounts(self.words.words, self.words.counts[indices]),
+            words=self.words.only(indices),
             marked=self.marked[indices],
             strata=self.strata[indices],
             embeddings=tuple(self.embeddings[index] for index in indices),
             current=self.current[indices],
+            clusters=None if self.clusters is None else self.clusters.only(indices),
         )
+
+
+def of_runs(current: Documents, baseline: Documents) -> tuple[Documents, Documents]:
+    """Return the documents of two runs that are compared; near-copies of both runs are one document each.
+
+    Other clusters, such as names, are the same in both runs, so that a change is about them and each document counts.
+    """
+    if NEAR_COPIES in current.samples and NEAR_COPIES in baseline.samples:
+        current, baseline = (replace(run, clusters=run.samples[NEAR_COPIES]).merged() for run in (current, baseline))
+    return current, baseline
 
 
 def _counted(texts: Sequence[str], anonymize: Anonymizer) -> WordCounts:
@@ -204,13 +176,15 @@ def anonymizer(probe: GenerationProbe) -> Anonymizer:
     """Return the anonymizer of axis values, swapped and listed terms and first names, unless the probe disables it."""
     if probe.removed_terms is None:
         return Anonymizer((), probe.language, enabled=False)
-    values = [value for axis in probe.axes.values() for value in axis.values]
+    values = {value for axis in probe.axes.values() for value in (*axis.values, *axis.texts)}
     # A first name that is also a word, such as Grace, is removed only where it is written as a name.
     names = {
-        term for term in probe.swapped_terms if term[0].isupper() and term.casefold() in identity_terms.also_words()
+        term
+        for term in probe.swapped_terms.union(*(axis.texts for axis in probe.axes.values() if axis.names))
+        if term[0].isupper() and term.casefold() in identity_terms.also_words()
     }
     return Anonymizer(
-        [*values, *probe.removed_terms],
+        [*sorted(values - names), *probe.removed_terms],
         probe.language,
         # The probe's own terms are removed even if they are generic, such as "person".
         phrases=[*sorted(probe.swapped_terms - names), *probe.removed_terms],
@@ -258,6 +232,7 @@ class Groups:
         repetition: concerns about repeated answers.
         seed: seed of the item, by which answers are sampled.
         observations_per_answer: see `answer_checks.Copies`; below 1 only if copies were kept.
+        units: for each kind of unit that the probe declares as a sample, the unit of each answer.
     """
 
     probe: GenerationProbe
@@ -269,6 +244,7 @@ class Groups:
     repetition: list[Concern] = field(default_factory=list)
     seed: str = ""
     observations_per_answer: float = 1.0
+    units: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, item: TextItem[Any], answers: Answers, *, with_copies: bool = False, axis: str | None = None) -> Groups:
@@ -285,20 +261,28 @@ class Groups:
         # Answers of a file share their labels, which are therefore sorted once for all of these answers.
         labels = {id(answer.labels): answer.labels for answer in answers}
         order = {number: sorted(own.items()) for number, own in labels.items()}
+        is_marked = {number: has_values(own, marked) for number, own in labels.items()}
+        units = {
+            unit: label
+            for unit, label in item.probe.unit_labels.items()
+            if any(label in own for own in labels.values())
+        }
+        of_group = {*marked, *map(name_label, marked)}
+        of_group |= {label for label in units.values() if not _in_both_groups(label, labels, is_marked)}
         strata = {
-            number: sys.intern("; ".join(f"{name}={label}" for name, label in own if name not in marked))
+            number: sys.intern("; ".join(f"{name}={label}" for name, label in own if name not in of_group))
             for number, own in order.items()
         }
-        is_marked = {number: has_values(own, marked) for number, own in labels.items()}
         ordered = sorted(answers, key=lambda answer: (order[id(answer.labels)], answer.trial, answer.text or ""))
         groups = cls(
             probe=item.probe,
             answers=tuple(ordered),
             marked=tuple(is_marked[id(answer.labels)] for answer in ordered),
             strata=tuple(strata[id(answer.labels)] for answer in ordered),
-            marked_name=" ".join(marked.values()),
-            unmarked_name=" ".join(unmarked.values()),
+            marked_name=_shown(item, marked),
+            unmarked_name=_shown(item, unmarked),
             seed=item.seed,
+            units={unit: tuple(answer.labels.get(label, "") for answer in ordered) for unit, label in units.items()},
         )
         return groups.without_repeats(with_copies=with_copies)
 
@@ -342,6 +326,16 @@ class Groups:
         once = self if with_copies else self._only([*kept, unread])
         return replace(once, repetition=[note], observations_per_answer=scale)
 
+    def samples(self, indices: Sequence[int], words: Callable[[], WordCounts] | None = None) -> dict[str, Clusters]:
+        """Return clusters of these answers by kind: the declared units or, without these, near-copies."""
+        marked, strata, _ = sides_and_strata(self, indices)
+        if self.units or self.probe.written_units or words is None:
+            units = {unit: [own[index] for index in indices] for unit, own in self.units.items()}
+            return {unit: Clusters.of(own, marked, strata) for unit, own in units.items()}
+        too_few = any(concern.withholds == "test" for concern in self.repetition)
+        copies = None if too_few else near_copies(words, marked, strata)
+        return {} if copies is None else {NEAR_COPIES: copies}
+
     def _cells(self, *, unread: bool = False) -> list[list[int]]:
         """Return the indices of the answers of each prompt and group; those without text only if `unread` is set."""
         cells: dict[tuple[tuple[str, str], ...], list[int]] = {}
@@ -360,6 +354,7 @@ class Groups:
             answers=tuple(self.answers[index] for index in indices),
             marked=tuple(self.marked[index] for index in indices),
             strata=tuple(self.strata[index] for index in indices),
+            units={unit: tuple(own[index] for index in indices) for unit, own in self.units.items()},
         )
 
     def count(self, *statuses: Status) -> dict[str, int]:
@@ -386,6 +381,23 @@ class Groups:
     @property
     def missing(self) -> dict[str, int]:
         return self.count(*MISSING)
+
+
+def _in_both_groups(label: str, labels: Mapping[int, Mapping[str, str]], is_marked: Mapping[int, bool]) -> bool:
+    """Return whether most values of a label occur in both groups, as prompts do, and not in one, as names do."""
+    sides: dict[str, set[bool]] = {}
+    for number, own in labels.items():
+        sides.setdefault(own.get(label, ""), set()).add(is_marked[number])
+    return 2 * sum(len(own) == 2 for own in sides.values()) > len(sides)
+
+
+def _shown(item: TextItem[Any], labels: Mapping[str, str]) -> str:
+    """Return the name of a group; that of a group of few names is these names, because nothing is known of others."""
+    names = [item.probe.axes[axis].names.get(value, ()) for axis, value in labels.items()]
+    return " ".join(
+        ", ".join(own) if 0 < len(own) < FEWEST_NAMES else value
+        for own, value in zip(names, labels.values(), strict=True)
+    )
 
 
 def is_compared(item: TextItem[Any], labels: Mapping[str, str]) -> bool:

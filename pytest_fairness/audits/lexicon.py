@@ -31,7 +31,6 @@ from pytest_fairness.audits.documents import (
     Groups,
     TextItem,
     Usage,
-    WordCounts,
     sampled,
     sides_and_strata,
     text_of,
@@ -39,6 +38,7 @@ from pytest_fairness.audits.documents import (
 from pytest_fairness.audits.info import AuditInfo, Direction, cohens_d_of_error
 from pytest_fairness.audits.terms import Terms
 from pytest_fairness.audits.texts import DocumentValueAudit, DocumentValues
+from pytest_fairness.audits.word_counts import WordCounts
 from pytest_fairness.languages import Language, normalise
 from pytest_fairness.probes import field_types, table
 from pytest_fairness.probes.diagnostics import Diagnostic, errors_at, raise_diagnostics, raise_file_errors

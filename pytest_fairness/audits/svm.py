@@ -23,7 +23,7 @@ import numpy as np
 from pydantic import Field
 
 from pytest_fairness.audits import documents
-from pytest_fairness.audits.documents import Documents, TextItem, WordCounts
+from pytest_fairness.audits.documents import Documents, TextItem
 from pytest_fairness.audits.info import COHENS_U2, AuditInfo, Direction
 from pytest_fairness.audits.two_sample_audits import (
     ERROR_PERMUTATIONS,
@@ -33,6 +33,7 @@ from pytest_fairness.audits.two_sample_audits import (
     TwoSampleAudit,
     equal_size,
 )
+from pytest_fairness.audits.word_counts import WordCounts
 from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.records import Answers, Concern, Evidence, Explanation, Json, Measurement
 from pytest_fairness.stats import resampling, two_samples
@@ -69,10 +70,12 @@ class Classified(Sample):
         words = documents.words.frequent()
         kinds = words.kinds()
         share = len(np.unique(documents.words.kinds())) / len(kinds)
-        of_run = np.column_stack([kinds, documents.cells, documents.current])
+        clusters = documents.cells if documents.clusters is None else documents.clusters.numbers
+        of_run = np.column_stack([kinds, documents.cells, documents.current, clusters])
         kept = np.sort(np.unique(of_run, axis=0, return_index=True)[1])
         words = WordCounts(words.words, words.counts[kept])
-        return cls(documents.only(kept), random, words, kinds[kept], features, share)
+        documents = documents.only(kept)
+        return cls(documents, random, words, kinds[kept], features, share)
 
     def statistic(self, marked: Bools) -> Floats:
         """Return d' by scores of documents that were left out of training; shape (labellings, 1)."""
@@ -121,7 +124,17 @@ class Classified(Sample):
 
     @cached_property
     def classifier(self) -> two_samples.Classifier:
-        return two_samples.Classifier.of(self.feature_matrix, self.documents.strata, self.kinds)
+        clusters = self.documents.clusters
+        left_out_together = self.kinds if clusters is None else clusters.numbers
+        return two_samples.Classifier.of(self.feature_matrix, self.documents.strata, left_out_together)
+
+    def outside(self, cluster: int) -> Bools:
+        clusters = self.documents.clusters
+        return super().outside(cluster) if clusters is None else clusters.numbers != cluster
+
+    def relabellings(self, count: int, random: np.random.Generator) -> tuple[Bools, bool]:
+        clusters = self.documents.clusters
+        return super().relabellings(count, random) if clusters is None else clusters.relabellings(count, random)
 
     def distances(self, marked: Bools | None = None, used: Bools | None = None) -> Floats:
         """Return d' for each (labellings, documents) mask of marked documents, or of documents that take part.

@@ -7,13 +7,14 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from pytest_fairness.audits import answer_checks, info
-from pytest_fairness.audits.base import Audit, AuditItem, DecisionRule, Example, SettingsT
+from pytest_fairness.audits.answer_checks import MINIMUM_OBSERVATIONS
+from pytest_fairness.audits.base import AnyItem, Audit, AuditItem, DecisionRule, Example, SettingsT
 from pytest_fairness.audits.documents import (
     MINIMUM_DOCUMENTS,
     MOST_DOCUMENTS,
@@ -22,12 +23,16 @@ from pytest_fairness.audits.documents import (
     anonymizer,
     groups_of_runs,
     language_of,
+    sampled,
+    sides_and_strata,
     text_of,
 )
 from pytest_fairness.audits.info import AuditInfo, Direction, cohens_h
 from pytest_fairness.audits.rules import SignificantChange
 from pytest_fairness.audits.unit_audit import comparison
+from pytest_fairness.audits.word_counts import NEAR_COPIES, WordCounts, sample_sizes
 from pytest_fairness.errors import NotMeasurable, joined
+from pytest_fairness.languages import normalise
 from pytest_fairness.probes.field_types import AuditSettings
 from pytest_fairness.probes.generation import GenerationProbe
 from pytest_fairness.records import (
@@ -43,11 +48,13 @@ from pytest_fairness.records import (
     Json,
     Measurement,
     Reversal,
+    SampleSize,
     Status,
 )
 from pytest_fairness.stats import gaps, intervals, resampling
+from pytest_fairness.stats.clusters import Clusters, gap_of, gaps_without
 from pytest_fairness.stats.gaps import ShareChange, direction_unknown
-from pytest_fairness.stats.resampling import Floats, numbered
+from pytest_fairness.stats.resampling import Floats, Ints, numbered
 from pytest_fairness.stats.strata import StratifiedValues, TwoRuns
 
 # Base classes of the audits that compare texts about a marked and the unmarked group.
@@ -98,7 +105,10 @@ class TextAudit(Audit[GenerationProbe, SettingsT]):
         return is_marked or is_unmarked
 
     def concerns(self, item: TextItem[SettingsT], answers: Answers, measurement: Measurement) -> list[Concern]:
-        return concerns_of_texts(Groups.of(item, answers), self.most_documents)
+        return [
+            *concerns_of_texts(Groups.of(item, answers), self.most_documents),
+            *concerns_of_samples(item, measurement),
+        ]
 
     def word_weights(self, measurement: Measurement) -> Mapping[str, float]:
         """Return how typical each word is of the marked group; below 0 for words typical of the unmarked group.
@@ -201,6 +211,30 @@ def concerns_of_texts(groups: Groups, most: float) -> list[Concern]:
     return concerns
 
 
+def concerns_of_samples(item: AnyItem, measurement: Measurement) -> list[Concern]:
+    """Return a note on each kind of units of the answers, or a concern if there are too few for a test."""
+    found = []
+    for size in measurement.samples:
+        fewest = min(size.numbers.values())
+        if not size.declared and fewest < MINIMUM_OBSERVATIONS:
+            cure = "Set `sampling.temperature` above 0, or give several prompts"
+            message = f"{size}; each group needs {MINIMUM_OBSERVATIONS} different ones, not {fewest}. {cure}"
+            found.append(Concern(NEAR_COPIES, message, withholds="test"))
+        elif size.declared and size.smallest_p_value > item.planned_alpha:
+            units = " + ".join(map(str, size.numbers.values()))
+            message = (
+                f"{units} {size.units} cannot show a difference: p is {size.smallest_p_value:.2g} at best, and "
+                f"{item.planned_alpha:.2g} is needed. List more {size.units}"
+            )
+            found.append(Concern("few_units", message, withholds="test"))
+        elif not size.declared:
+            found.append(Concern(NEAR_COPIES, str(size), withholds="nothing"))
+        if size.carrier:
+            message = f"{size.carrier} carries the difference: {size.without_carrier:.2g} without {size.carrier}"
+            found.append(Concern("one_unit", message, withholds="nothing"))
+    return found
+
+
 def signed_weights(words: Iterable[Mapping[str, Json]], weight_key: str) -> dict[str, float]:
     """Return the weight under `weight_key` (such as `bits`) of each word; below 0 for words of the unmarked group."""
     return {word["word"]: abs(word[weight_key]) * (-1.0 if word["side"] == "unmarked" else 1.0) for word in words}
@@ -272,18 +306,26 @@ class DocumentValueAudit(TextAudit[SettingsT], Generic[SettingsT, ValuesT]):
         """Return the gap with Welch's standard error within strata and a permutation test."""
         groups = Groups.of(item, answers)
         values = self.values(item, groups)
-        gap, (error, degrees), details = values.gap(), values.error(), values.details()
+        details, samples = values.details(), self.samples(groups)
+        gap = gap_of(values, [*samples.values()], resampling.generator(f"{item.seed}/measure"))
         return Measurement(
-            value=gap,
-            interval=intervals.interval(gap, error, degrees_of_freedom=degrees),
-            standard_error=error,
-            p_value=values.p_value(resampling.generator(f"{item.seed}/measure")),
+            value=gap.value,
+            interval=intervals.interval(gap.value, gap.standard_error, degrees_of_freedom=gap.degrees_of_freedom),
+            standard_error=gap.standard_error,
+            p_value=gap.p_value,
             n=groups.usable,
             missing=groups.missing,
             details=details,
-            degrees_of_freedom=degrees,
+            degrees_of_freedom=gap.degrees_of_freedom,
             evidence=Evidence(effect_basis=values.effect_basis(details)),
+            samples=sizes_of_values(samples, values, groups.names),
         )
+
+    def samples(self, groups: Groups) -> Mapping[str, Clusters]:
+        """Return the clusters of the measured answers, by kind."""
+        indices = sampled(groups, self.most_documents)
+        texts = (normalise(text_of(groups.answers[index])).split() for index in indices)
+        return groups.samples(indices, lambda: WordCounts.of(texts))
 
     def value(self, item: TextItem[SettingsT], answers: Answers) -> float:
         return self.values(item, Groups.of(item, answers)).gap()
@@ -318,6 +360,27 @@ class DocumentValueAudit(TextAudit[SettingsT], Generic[SettingsT, ValuesT]):
             description=self.reversed_gap.format(**sizes, less=less, more=more),
             details=details,
         )
+
+
+def sizes_of_values(
+    samples: Mapping[str, Clusters], values: StratifiedValues, names: tuple[str, str]
+) -> tuple[SampleSize, ...]:
+    """Return the sizes of the sample, with the correlation of the values."""
+
+    def kernel(indices: Ints) -> Floats:
+        return np.outer(values.values[indices], values.values[indices])
+
+    means = {unit: each.values(values) for unit, each in samples.items() if unit != NEAR_COPIES}
+    without = {unit: np.append(own.gap(), gaps_without(own)) for unit, own in means.items() if len(own.values) <= 100}
+    sizes = sample_sizes(samples, values.strata, names, kernel, without, two_sided=True)
+    return tuple(
+        replace(
+            size, means=dict(zip(map(str, samples[size.units].names), means[size.units].values.tolist(), strict=True))
+        )
+        if size.declared
+        else size
+        for size in sizes
+    )
 
 
 # Change, between two runs, of a signed difference between two groups (a gap), such as a difference between shares.
@@ -393,7 +456,8 @@ class Refusals(TextAudit[AuditSettings]):
         """Return the gap with Newcombe's interval and Fisher's exact test."""
         groups = Groups.of(item, answers, with_copies=True)
         shares = _unrecognised(groups)
-        return gap_measurement(groups, {name: sum(share.values()) for name, share in shares.items()})
+        found = gap_measurement(groups, {name: sum(share.values()) for name, share in shares.items()})
+        return of_units(found, groups, resampling.generator(f"{item.seed}/measure")) if groups.units else found
 
     def value(self, item: TextItem[AuditSettings], answers: Answers) -> float:
         """Return the gap, without a look at the languages of the answers."""
@@ -429,6 +493,7 @@ class Refusals(TextAudit[AuditSettings]):
         groups = Groups.of(item, answers, with_copies=True)
         return [
             *groups.repetition,
+            *concerns_of_samples(item, measurement),
             *answer_checks.unrecognised_refusals(item.probe, _unrecognised(groups)),
         ]
 
@@ -545,4 +610,25 @@ def gap_measurement(groups: Groups, unrecognised: Mapping[str, float] | None = N
         missing={name: failed[name] + unread[name] for name in n},
         details=details,
         evidence=Evidence(effect_basis=tuple(shares.values())),
+    )
+
+
+def of_units(measured: Measurement, groups: Groups, random: np.random.Generator) -> Measurement:
+    """Return the measured gap with the interval and the test of the units' shares, at least as wide as of answers."""
+    counted = [
+        index for index, answer in enumerate(groups.answers) if answer.status in REFUSED or answer.status is Status.OK
+    ]
+    marked, strata, _ = sides_and_strata(groups, counted)
+    hits = np.array([groups.answers[index].status in REFUSED for index in counted], dtype=np.float64)
+    samples = groups.samples(counted)
+    values = StratifiedValues(hits, marked, np.zeros_like(strata), (), measured.standard_error or 0.0)
+    gap = gap_of(values, [*samples.values()], random)
+    low, high = intervals.interval(measured.value, gap.standard_error, degrees_of_freedom=gap.degrees_of_freedom)
+    return replace(
+        measured,
+        interval=(max(-1.0, low), min(1.0, high)),
+        standard_error=gap.standard_error,
+        p_value=gap.p_value,
+        degrees_of_freedom=gap.degrees_of_freedom,
+        samples=sizes_of_values(samples, values, groups.names),
     )

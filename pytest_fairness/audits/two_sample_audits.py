@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -26,18 +26,20 @@ from pytest_fairness.audits.documents import (
     Groups,
     TextItem,
     Usage,
-    WordCounts,
     as_written,
     groups_of_runs,
     language_details,
+    of_runs,
 )
 from pytest_fairness.audits.info import BITS, ETA_SQUARED, AuditInfo, Direction
 from pytest_fairness.audits.texts import TextAudit, signed_weights
+from pytest_fairness.audits.word_counts import NEAR_COPIES, WordCounts
 from pytest_fairness.backends import map_chunks
 from pytest_fairness.errors import FairnessError, NotMeasurable
 from pytest_fairness.probes.field_types import EMBEDDER, AuditSettings
 from pytest_fairness.records import Answers, Comparison, Evidence, Json, Measurement
 from pytest_fairness.stats import excess_divergence, resampling, two_samples
+from pytest_fairness.stats.clusters import Clusters, combined_error
 from pytest_fairness.stats.excess_divergence import Words, mean_of_cuts
 from pytest_fairness.stats.intervals import Estimate
 from pytest_fairness.stats.resampling import Bools, Floats, Ints, RunCells
@@ -50,6 +52,8 @@ ERROR_PERMUTATIONS = 499
 """Number of permutations from which the null distribution's standard deviation is computed; a p-value needs more."""
 SUBSAMPLES = 20
 """Number of random cuts to equal size that are averaged if two runs have different numbers of documents."""
+MOST_NAMED = 100
+"""Of more names, none is looked for that carries a difference."""
 MOST_COMPARED = 1024
 """Largest number of texts of each group of a run that `mmd` and `svm` compare: their time and memory grow with the
 square of the number, or faster."""
@@ -95,6 +99,17 @@ class Sample(ABC):
         change: Floats = self.distance(current) - self.distance(baseline)
         return change
 
+    def values_without(self, clusters: Clusters) -> Floats:
+        """Return the distance of all documents, and then the distance without each of the clusters."""
+        kept = np.vstack([np.ones(len(self.labels), np.bool_), *map(self.outside, range(len(clusters.names)))])
+        # One by one, as the sizes of the groups differ.
+        return np.concatenate([self.distance(row[None]) for row in kept])
+
+    def outside(self, cluster: int) -> Bools:
+        """Return which of what is permuted lies outside of a cluster; by default, clusters are permuted."""
+        outside: Bools = np.arange(len(self.labels)) != cluster
+        return outside
+
     @abstractmethod
     def word_strengths(self) -> tuple[Sequence[str], Floats]:
         """Return the words, and how much each distinguishes the groups, at least 0; for the side, see `Usage.sides`."""
@@ -102,15 +117,23 @@ class Sample(ABC):
     @cached_property
     def observed(self) -> Floats:
         """Return the statistic with the observed labels; shape (parts,)."""
-        parts: Floats = self.statistic(self.documents.marked[None])[0]
+        parts: Floats = self.statistic(self.labels[None])[0]
         return parts
+
+    @property
+    def labels(self) -> Bools:
+        """Return the labels that are permuted: which documents are marked."""
+        return self.documents.marked
 
     @cached_property
     def relabelled(self) -> tuple[Floats, bool]:
         """Return the statistic with labels permuted within strata, (labellings, parts), and whether these are all."""
-        marked, strata = self.documents.marked, self.documents.strata
-        labels, exact = resampling.relabellings(marked, strata, self.permutations, self.random)
+        labels, exact = self.relabellings(self.permutations, self.random)
         return self.statistic(labels), exact
+
+    def relabellings(self, count: int, random: np.random.Generator) -> tuple[Bools, bool]:
+        """Return (labellings, documents) labels permuted within strata, and whether these are all."""
+        return resampling.relabellings(self.documents.marked, self.documents.strata, count, random)
 
     @property
     def null(self) -> Floats:
@@ -181,8 +204,19 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, SampleT]):
         """Return the value with its standard error and permutation test."""
         groups = Groups.of(item, answers)
         documents = self.documents(groups)
-        run = self.run(item, documents)
-        estimate = run.estimate(resampling.generator(f"{item.seed}/error"))
+        # Of several kinds of units, such as names and prompts, the test must hold for each.
+        runs = [self.run(item, each) for each in documents.by_sample()]
+        estimates = [run.estimate(resampling.generator(f"{item.seed}/error")) for run in runs]
+        run, estimate = max(zip(runs, estimates, strict=True), key=lambda each: each[0].p_value)
+        if len(runs) > 1:
+            alone = self.run(item, documents).estimate(resampling.generator(f"{item.seed}/error"))
+            error = combined_error([each.standard_error for each in estimates], alone.standard_error)
+            estimate = Estimate.of(estimate.value, error)
+        degrees = min((clusters.degrees_of_freedom for clusters in documents.samples.values()), default=None)
+        if degrees is not None:
+            estimate = Estimate.of(estimate.value, estimate.standard_error, degrees)
+            low, high = np.clip(estimate.interval, *self.info.value_range).tolist()
+            estimate = replace(estimate, interval=(low, high))
         words, strengths = run.word_strengths()
         weights = Usage.of(documents.words, documents.marked, words).signed(strengths)
         details, evidence = self.explain(item, run, words, weights)
@@ -196,10 +230,18 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, SampleT]):
             missing=groups.missing,
             details={**details, **language_details(item.probe)},
             evidence=evidence,
+            samples=documents.sample_sizes(
+                {
+                    unit: run.values_without(clusters)
+                    for run, (unit, clusters) in zip(runs, documents.samples.items(), strict=False)
+                    if unit != NEAR_COPIES and len(clusters.names) <= MOST_NAMED
+                }
+            ),
         )
 
     def value(self, item: TextItem[SettingsT], answers: Answers) -> float:
-        return self.run(item, self.documents(Groups.of(item, answers))).value
+        runs = [self.run(item, each) for each in self.documents(Groups.of(item, answers)).by_sample()]
+        return (runs[0] if len(runs) == 1 else max(runs, key=lambda run: run.p_value)).value
 
     def compare(self, item: TextItem[SettingsT], current: Answers, baseline: Answers) -> Comparison:
         """Return the change with its standard error, tested by permutation of run labels.
@@ -207,7 +249,7 @@ class TwoSampleAudit(TextAudit[SettingsT], Generic[SettingsT, SampleT]):
         Raises:
             BaselineStale: the runs have too few strata in common.
         """
-        runs = [self.documents(groups) for groups in groups_of_runs(item, current, baseline)]
+        runs = of_runs(*(self.documents(groups) for groups in groups_of_runs(item, current, baseline)))
         random = resampling.generator(f"{item.seed}/compare")
         estimate, both, cuts = self.run_change(item, runs, Documents.joined(*runs), random)
         cells = RunCells.of(both.documents.current, both.documents.cells)
@@ -263,6 +305,7 @@ class Divergence(Sample):
     @classmethod
     def of(cls, documents: Documents, random: np.random.Generator, measured: Bools | None = None) -> Divergence:
         """Arrange the counts; a stratum is large by its `measured` documents, or by all."""
+        documents = documents.merged()
         measured = np.ones(len(documents.marked), dtype=np.bool_) if measured is None else measured
         sides = measured & documents.marked, measured & ~documents.marked
         words = Words.of(documents.words.counts, documents.strata, *sides, DOCUMENTS_OF_A_STRATUM, map_chunks)
@@ -470,6 +513,12 @@ class Discrepancy(Sample):
 
     @cached_property
     def kernel(self) -> Floats:
+        """Return the similarities of what is permuted: of the clusters' mean vectors, or of the documents."""
+        clusters = self.documents.clusters
+        return self.similarities if clusters is None else clusters.means(clusters.means(self.similarities).T)
+
+    @cached_property
+    def similarities(self) -> Floats:
         """Return the similarities of the documents; raise `NotMeasurable` if one with words has no embedding."""
         if not self.embedded:
             return text_kernel(self.documents.words)
@@ -483,12 +532,21 @@ class Discrepancy(Sample):
 
     @property
     def groups(self) -> tuple[Ints, Bools, Bools]:
-        """Return the documents' strata, and which documents are marked and which are not."""
-        return self.documents.strata, self.documents.marked, ~self.documents.marked
+        """Return the strata of what is permuted, documents or clusters, and which are marked and which are not."""
+        permuted = self.documents if self.documents.clusters is None else self.documents.clusters
+        return permuted.strata, permuted.marked, ~permuted.marked
+
+    def relabellings(self, count: int, random: np.random.Generator) -> tuple[Bools, bool]:
+        strata, marked, _ = self.groups
+        return resampling.relabellings(marked, strata, count, random)
+
+    @property
+    def labels(self) -> Bools:
+        return self.groups[1]
 
     def statistic(self, marked: Bools) -> Floats:
         """Return the squared discrepancy for each labelling; shape (labellings, 1)."""
-        return two_samples.mmd_estimates(self.kernel, self.documents.strata, marked, ~marked)[:, None]
+        return two_samples.mmd_estimates(self.kernel, self.groups[0], marked, ~marked)[:, None]
 
     def tested(self, statistic: Floats) -> Floats:
         """Return the squared discrepancy, rounded so that equal texts give exactly 0."""
@@ -501,9 +559,9 @@ class Discrepancy(Sample):
 
     def estimate(self, random: np.random.Generator) -> Estimate:
         """Return the value with its standard error, which has the degrees of freedom of the smaller group."""
-        marked = self.documents.marked
+        _, marked, unmarked = self.groups
         error = two_samples.mmd_standard_error(self.kernel, *self.groups, ERROR_PERMUTATIONS, random)
-        return Estimate.of(self.value, error, min(int(marked.sum()), int((~marked).sum())) - 1)
+        return Estimate.of(self.value, error, max(1, min(int(marked.sum()), int(unmarked.sum())) - 1))
 
     def distance(self, selected: Bools) -> Floats:
         strata, marked, unmarked = self.groups
@@ -512,7 +570,8 @@ class Discrepancy(Sample):
     def word_strengths(self) -> tuple[Sequence[str], Floats]:
         """Return the difference between the groups' mean TF-IDF weights of each word."""
         words, counts = self.documents.words
-        return words, two_samples.mmd_contributions(tfidf(counts), *self.groups)
+        sides = self.documents.marked, ~self.documents.marked
+        return words, two_samples.mmd_contributions(tfidf(counts), self.documents.strata, *sides)
 
 
 class MmdSettings(AuditSettings):
@@ -568,8 +627,9 @@ class Mmd(TwoSampleAudit[MmdSettings, Discrepancy]):
     def explain(
         self, item: TextItem[MmdSettings], run: Discrepancy, words: Sequence[str], weights: Floats
     ) -> tuple[dict[str, Json], Evidence]:
-        names, variance = run.documents.stratum_names, two_samples.vector_variance(run.kernel, run.documents.cells)
-        by_stratum = two_samples.mmd_within_strata(run.kernel, *run.groups)
+        names, marked = run.documents.stratum_names, run.documents.marked
+        variance = two_samples.vector_variance(run.similarities, run.documents.cells)
+        by_stratum = two_samples.mmd_within_strata(run.similarities, run.documents.strata, marked, ~marked)
         details = {
             "null_sd": float(run.null.std()),
             "variance": variance,

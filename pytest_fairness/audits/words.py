@@ -20,13 +20,11 @@ from pydantic import Field
 from pytest_fairness.audits import documents, info
 from pytest_fairness.audits.base import WordRows
 from pytest_fairness.audits.documents import (
-    MINIMUM_DOCUMENTS_OF_A_WORD,
     SIDES,
     Documents,
     Groups,
     TextItem,
     Usage,
-    WordCounts,
     anonymizer,
     groups_by_axis,
     is_compared,
@@ -36,10 +34,20 @@ from pytest_fairness.audits.documents import (
 from pytest_fairness.audits.info import LARGEST_H_OF_WORDS, AuditInfo, Direction, cohens_h_of_shares
 from pytest_fairness.audits.rules import GrownWords
 from pytest_fairness.audits.texts import TextAudit, concerns_of_texts
+from pytest_fairness.audits.word_counts import MINIMUM_DOCUMENTS_OF_A_WORD, WordCounts
 from pytest_fairness.backends import map_chunks
 from pytest_fairness.errors import NotMeasurable, joined
 from pytest_fairness.probes.field_types import AuditSettings
-from pytest_fairness.records import Answers, Comparison, Concern, Evidence, Explanation, Json, Measurement
+from pytest_fairness.records import (
+    Answers,
+    Comparison,
+    Concern,
+    Evidence,
+    Explanation,
+    Json,
+    Measurement,
+    SampleSize,
+)
 from pytest_fairness.stats import intervals, resampling
 from pytest_fairness.stats.excess_divergence import OPERATIONS
 from pytest_fairness.stats.resampling import Bools, Floats
@@ -133,6 +141,7 @@ class Contrast:
         used: (words,) counts of all words, from which the prior is computed.
         prior: (tested words,) counts of the prior.
         mass: sum of the prior's counts over all words.
+        axis: name of the axis.
     """
 
     documents: Documents
@@ -141,6 +150,7 @@ class Contrast:
     used: Floats
     prior: Floats
     mass: float
+    axis: str
 
     def log_odds_arguments(self, labels: Bools) -> tuple[Floats, Floats, Floats, Sizes]:
         """Return the arguments of `log_odds` for each (labellings, documents) mask of the marked group.
@@ -208,12 +218,14 @@ class Corpus:
         groups: answers of the marked group and of the axis' unmarked group, by axis.
         usage: uses of the tested words in the compared documents; a document that is compared on several axes counts
             once.
-        contrasts: tested words of the two groups, for each axis.
+        contrasts: tested words of the two groups, for each axis and, of each, for each kind of clusters.
+        samples: sizes of the samples of each axis.
     """
 
     groups: Mapping[str, Groups]
     usage: Usage
     contrasts: list[Contrast]
+    samples: tuple[SampleSize, ...]
 
     @classmethod
     def of(cls, item: TextItem[MarkedWordsSettings], answers: Answers) -> Corpus:
@@ -239,14 +251,19 @@ class Corpus:
         require_words(len(columns))
         used = np.asarray(own.counts.sum(axis=0) + rest.counts.sum(axis=0), np.float64)
         contrasts, start = [], 0
-        for each in documents:
+        for axis, each in zip(by_axis, documents, strict=True):
             of_axis, start = counts[start : start + len(each.marked)], start + len(each.marked)
             uses = used if item.settings.prior == "pooled" else np.asarray(of_axis.sum(axis=0), np.float64)
             prior = item.settings.prior_counts(uses)
-            lengths = np.asarray(of_axis.sum(axis=1), np.float64)
-            contrasts.append(Contrast(each, of_axis[:, columns], lengths, uses, prior[columns], float(prior.sum())))
+            for tested_by in each.by_sample():
+                of_units = of_axis if tested_by.clusters is None else tested_by.clusters.membership @ of_axis
+                lengths, tested = np.asarray(of_units.sum(axis=1), np.float64), of_units[:, columns]
+                contrasts.append(
+                    Contrast(tested_by.merged(), tested, lengths, uses, prior[columns], float(prior.sum()), axis)
+                )
         marked = np.concatenate([each.marked for each in documents])[once]
-        return cls(by_axis, Usage.of(own, marked, [vocabulary[index] for index in columns]), contrasts)
+        samples = tuple(size for each in documents for size in each.sample_sizes())
+        return cls(by_axis, Usage.of(own, marked, [vocabulary[index] for index in columns]), contrasts, samples)
 
     @property
     def names(self) -> tuple[str, str]:
@@ -335,7 +352,7 @@ class Growth:
                 both groups in both runs.
         """
         documents.require_common_strata(current, baseline)
-        both = Documents.joined(Documents.of(current), Documents.of(baseline))
+        both = Documents.joined(*documents.of_runs(Documents.of(current), Documents.of(baseline)))
         vocabulary, counts = both.words.frequent()
         require_words(len(vocabulary))
         try:
@@ -454,8 +471,8 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
         """Return the number of words whose |z| exceeds the critical value."""
         corpus = Corpus.of(item, answers)
         tests = [
-            contrast.test(item.settings, item.alpha, resampling.generator(f"{item.seed}/measure/{axis}"))
-            for contrast, axis in zip(corpus.contrasts, corpus.groups, strict=True)
+            contrast.test(item.settings, item.alpha, resampling.generator(f"{item.seed}/measure/{contrast.axis}"))
+            for contrast in corpus.contrasts
         ]
         details = {
             "threshold": max(test.threshold for test in tests),
@@ -478,6 +495,7 @@ class MarkedWords(TextAudit[MarkedWordsSettings]):
                 needed_documents=tuple(details["documents_needed"]),
                 effect_basis=tuple(cohens_h_of_shares(each["marked"], each["unmarked"]) for each in shares),
             ),
+            samples=corpus.samples,
         )
 
     def compare(self, item: TextItem[MarkedWordsSettings], current: Answers, baseline: Answers) -> Comparison:

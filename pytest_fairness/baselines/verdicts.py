@@ -459,6 +459,9 @@ def _advice(
     counted = audit.counted
     if measurement.evidence.observations is not None and counted != "trials":
         size, counted = measurement.evidence.observations, "observations"  # units with equal prompts would not help
+    if measurement.samples and baseline is None:
+        sample = min(measurement.samples, key=lambda sample: min(sample.numbers.values()))
+        size, counted = min(sample.numbers.values()), f"{sample.units} a group"  # more answers of each would not help
     needed = f"about {math.ceil(size * factor):,} {counted}"
     if item.probe.asks_all_units:
         return _Text(

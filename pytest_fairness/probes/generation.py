@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import ClassVar, Literal, Self
@@ -14,11 +16,19 @@ from pytest_fairness.probes.base import with_fields
 from pytest_fairness.probes.conversations import FreeTextProbe, StructuredAnswerSettings, StructuredProbe
 from pytest_fairness.probes.diagnostics import Diagnostic, Part, errors_at, quoted, raise_diagnostics, suggestion
 from pytest_fairness.probes.field_types import AuditSettings, Identifier, Texts, block_text, canonical, texts
-from pytest_fairness.probes.identity_terms import PLACEBO, Anonymize, Axis, Intersection, SwapLists, SwappedPrompts
+from pytest_fairness.probes.identity_terms import (
+    PLACEBO,
+    Anonymize,
+    Axis,
+    Intersection,
+    SwapLists,
+    SwappedPrompts,
+    name_label,
+)
 from pytest_fairness.probes.prompts import intended_placeholders, template_diagnostics
-from pytest_fairness.probes.recorded_rows import TRIAL, Column, Rows
-from pytest_fairness.probes.shared_keys import Trials, max_trials
-from pytest_fairness.probes.table import PromptRow, PromptsFile
+from pytest_fairness.probes.recorded_rows import TRIAL, Column, Labels, Rows
+from pytest_fairness.probes.shared_keys import EACH_ANSWER, Trials, Units, in_plural, max_trials, units_named
+from pytest_fairness.probes.table import PromptRow, PromptsFile, Row
 from pytest_fairness.records import AnswerFormat, Json, Message, Prompt
 
 
@@ -33,6 +43,10 @@ class TextAnswerSettings(StructuredAnswerSettings):
 
 
 OTHER_COLUMNS = ("text", "trial", "prompt")
+FEWEST_NAMES = 5
+"""Smallest number of names of a group that say something of the group; of fewer, each answer is an observation."""
+PROMPT = "prompt"
+"""Label of the answers to one of several prompts, and the value of the key `units` that makes them a sample."""
 """Column names of an answer file, in addition to the axes."""
 NOT_WITH_SWAP = {
     "axes": "`swap` gives the probe its axis",
@@ -94,6 +108,13 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         description="Sets of two or more axes, such as [[race, gender]]. Each combination of their marked values is "
         "compared with the combination of their unmarked values.",
     )
+    written_units: Units | None = Field(
+        default=None,
+        alias="units",
+        description="What is a sample, so that a result is about more than what was sent: an axis with lists of names, "
+        "`prompt` for the prompts, a column of the recorded answers, or several, such as [applicant, prompt]. Tests "
+        "and intervals count each of them once. Default: the lists of names; `trial` counts each answer.",
+    )
     trials: Trials = Field(
         default=15,
         description="Number of answers to each prompt for each combination of values. With {start: 8, max: 60}, the "
@@ -110,7 +131,9 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
     def faults(cls, data: Part, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
         answer = data["answer"]
         texts = answer["format"].value in (None, "text") and "tool" not in answer
-        yield from cls._shared_faults(data, audits, [*data["axes"].names, *OTHER_COLUMNS])
+        units = [part.text for part in data["units"].texts]
+        yield from cls._shared_faults(data, audits, [*data["axes"].names, *OTHER_COLUMNS, *units])
+        yield from _unit_faults(data)
         yield from cls._conversation_faults(data, texts=texts)
         yield from cls._tool_faults(data)
         if not any(key in data for key in (*cls.prompt_keys, "responses")):
@@ -134,7 +157,7 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         yield from _axis_faults(axes, audits)
         yield from _intersection_faults(data["intersections"], axes.names)
         yield from _prompt_faults(data, axes.names)
-        sizes = [len(axis["marked"].value) + 1 for axis in axes if isinstance(axis["marked"].value, list)]
+        sizes = [len([*_texts_of(axis)]) for axis in axes]
         prompts = len(data["prompt"].value) if isinstance(data["prompt"].value, list) else 1
         count = field_types.capped_product(sizes) * field_types.most_trials(data, 15) * prompts
         yield from field_types.too_many_prompts(data, count, "values, prompts and trials", "axes")
@@ -168,8 +191,9 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         with errors_at("prompts"):
             trials = len(self.templates) * max_trials(self.trials, None)
         if self.swap is not None:
+            names = min((len(own) for axis in self.axes.values() for own in axis.names.values()), default=1)
             raise_diagnostics(
-                identity_terms.swap_diagnostics(self.swapped, trials, in_file=self.prompts_file is not None)
+                identity_terms.swap_diagnostics(self.swapped, names * trials, in_file=self.prompts_file is not None)
             )
         count = trials * len(list(self.cells()))
         raise_diagnostics(field_types.too_many_prompts(Part({}), count, "prompts, values and trials", "prompts"))
@@ -193,7 +217,8 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         return self.templates[labels.get("prompt", "")]
 
     def _filled_template(self, text: str, labels: Mapping[str, str]) -> str:
-        return prompts.fill(block_text(text), labels)
+        names = {name: labels[name_label(name)] for name, axis in self.axes.items() if axis.names}
+        return prompts.fill(block_text(text), {**labels, **names})
 
     def _prompt(self, text: str, labels: Mapping[str, str], trial: int, past: tuple[Message, ...]) -> Prompt:
         request = self._request(text, trial, self.reading.format, past, self._tools_as_json)
@@ -235,9 +260,9 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
 
     def _text(self, name: str, cell: Mapping[str, str]) -> str:
         if self.swap is None:
-            return prompts.fill(self.templates[name], cell)
-        (group,) = cell.values()
-        return self._swapped_by_name[name].versions[group]
+            return self._filled_template(self.templates[name], cell)
+        *_, version = cell.values()  # the name that stands for the group, or the group
+        return self._swapped_by_name[name].versions[version]
 
     @cached_property
     def swapped_terms(self) -> frozenset[str]:
@@ -253,9 +278,38 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         return frozenset(self.swap_lists.removed_terms).union(*terms_in_prompts)
 
     def cells(self) -> Iterator[dict[str, str]]:
-        """Yield every combination of the axes' values, with the unmarked value of each axis first."""
-        for values in itertools.product(*(axis.values for axis in self.axes.values())):
-            yield dict(zip(self.axes, values, strict=True))
+        """Yield every combination of the axes' values or names, with the unmarked value of each axis first."""
+        for cell in itertools.product(*(axis.labels(name) for name, axis in self.axes.items())):
+            yield {label: value for part in cell for label, value in part.items()}
+
+    @cached_property
+    def unit_labels(self) -> dict[str, str]:
+        """The label that tells apart what is a sample, by what it is in the plural: `names`, `prompts`."""
+        lists = [name for name, axis in self.axes.items() if axis.names]
+        large = [name for name in lists if min(map(len, self.axes[name].names.values())) >= FEWEST_NAMES]
+        found = {}
+        for unit in units_named(self.written_units, large):
+            of_axis = "names" if len(lists) == 1 else f"names of {unit}"
+            found[of_axis if unit in lists else in_plural(unit)] = name_label(unit) if unit in lists else unit
+        return found
+
+    def smallest_p_values(self, labels: Mapping[str, str]) -> dict[str, tuple[tuple[int, int], float]]:
+        """Return the sizes of the sample, and the smallest p-value of a one-sided test of it, by what the sample is.
+
+        Prompts are paired: they have an answer for each group. The values of a column are known only from its file.
+        """
+        found = {}
+        for unit, label in self.unit_labels.items():
+            axis = next((name for name, axis in self.axes.items() if axis.names and name_label(name) == label), "")
+            if axis in labels:
+                marked, unmarked = (
+                    len(self.axes[axis].names[group]) for group in (labels[axis], self.axes[axis].unmarked)
+                )
+                found[unit] = (marked, unmarked), 1 / math.comb(marked + unmarked, marked)
+            elif axis or label == PROMPT:
+                number = len(self.axes[axis].texts if axis else self.templates)
+                found[unit] = (number, number), 0.5**number
+        return found
 
     def unit_of(self, labels: Mapping[str, str]) -> str:
         return canonical(dict(labels))
@@ -286,7 +340,10 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
         parts = self._source_fingerprint(prompt=written[0] if len(written) == 1 else canonical(written))
         for name, axis in self.axes.items():
             marked = [labels[name]] if name in labels else sorted(axis.marked)
-            parts[f"axis {name}"] = canonical({"unmarked": axis.unmarked, "marked": marked})
+            compared: dict[str, Json] = {"unmarked": axis.unmarked, "marked": marked}
+            if axis.names:
+                compared["names"] = {group: sorted(axis.names[group]) for group in (axis.unmarked, *marked)}
+            parts[f"axis {name}"] = canonical(compared)
         if self.swap_lists is not None:
             axis = self.swap_lists.axis
             groups = [labels[self.swap_lists.name]] if self.swap_lists.name in labels else axis.marked
@@ -323,12 +380,29 @@ def _axis_faults(axes: Part, audits: Mapping[str, type[AuditSettings]]) -> Itera
         ]
         for reason in reasons:
             yield axis.key_fault(f"an axis cannot be called {quoted(axis.name)}, because {reason}: rename the axis")
+        if {type(axis[key].value) for key in ("unmarked", "marked") if key in axis} in ({str, dict}, {dict, list}):
+            lists = "`unmarked: {men: [Joseph, …]}` and `marked: {women: [Kelly, …]}`"
+            yield axis.key_fault(f"one side lists names and the other does not: write {lists}")
+        elif axis["marked"].names and "terms" in axis:
+            yield axis["terms"].key_fault("the names under `unmarked` and `marked` are the terms: remove `terms`")
+        groups = Counter(map(field_types.folded, (*axis["unmarked"].names, *axis["marked"].names)))
+        for group in (
+            part for part in axis["marked"] if axis["marked"].names and groups[field_types.folded(part.name)] > 1
+        ):
+            yield group.key_fault(f"{quoted(group.name)} is already the unmarked group: rename the group")
         unmarked = field_types.folded(axis["unmarked"].text)
         known = [value for value in axis["marked"] if field_types.folded(value.text) == unmarked and value.text]
         for value in known:
             yield value.fault(f"{value.quoted} is already the unmarked value: remove it from `marked`")
-        others = (value for value in axis["marked"] if value not in known)
+        others = (value for value in _texts_of(axis) if value not in known)
         yield from field_types.repeats(others, "write each value of an axis once")
+
+
+def _texts_of(axis: Part) -> Iterator[Part]:
+    """Yield the values of an axis, or the names in its lists."""
+    for side in (axis["unmarked"], axis["marked"]):
+        for part in [side] if side.is_text else side:
+            yield from part.texts
 
 
 def _swap_faults(data: Part, audits: Mapping[str, type[AuditSettings]]) -> Iterator[Diagnostic]:
@@ -342,7 +416,7 @@ def _swap_faults(data: Part, audits: Mapping[str, type[AuditSettings]]) -> Itera
     yield from _axis_faults(swap, audits)
     for settings in swap:
         for group in (settings["unmarked"], *settings["marked"]):
-            if group.text == PLACEBO:
+            if PLACEBO in (group.text, *group.names):
                 yield group.fault(f"{quoted(PLACEBO)} is the name of the placebo swap: rename the group")
     for prompt in data["prompt"].texts:
         for name in [swap.text] if swap.is_text else swap.names:
@@ -352,6 +426,17 @@ def _swap_faults(data: Part, audits: Mapping[str, type[AuditSettings]]) -> Itera
                     "write `axes` in place of `swap`",
                     piece,
                 )
+
+
+def _unit_faults(data: Part) -> Iterator[Diagnostic]:
+    several = isinstance(data["prompt"].value, list) or "prompts" in data or field_types.is_recorded(data)
+    swap = [data["swap"].text] if data["swap"].is_text else data["swap"].names
+    known = [*data["axes"].names, *swap, PROMPT, EACH_ANSWER]
+    for unit in data["units"].texts:
+        if unit.text == PROMPT and not several:
+            yield unit.fault("the probe has one prompt: write several under `prompt`, or remove `prompt` from `units`")
+        elif unit.text not in known and not field_types.is_recorded(data):
+            yield unit.fault(f"{unit.quoted} is neither an axis nor `prompt`{suggestion(unit.text, known)}")
 
 
 def _intersection_faults(intersections: Part, axes: list[str]) -> Iterator[Diagnostic]:
@@ -413,6 +498,18 @@ class TextRows(Rows[GenerationProbe]):
         return tuple(self.probe.axes)
 
     def rules(self) -> list[Column]:
-        axes = [Column(name, axis.values, every=True) for name, axis in self.probe.axes.items()]
+        axes = [Column(name, axis.texts, every=True) for name, axis in self.probe.axes.items()]
         prompt = [Column("prompt")] if "prompt" in self.responses.columns else []
-        return [*axes, *prompt, Column("text", is_label=False), TRIAL]
+        known = {*self.probe.axes, *OTHER_COLUMNS, *self.responses.strata}
+        known |= {name_label(axis) for axis in self.probe.axes}
+        units = [Column(unit) for unit in self.probe.unit_labels.values() if unit not in known]
+        return [*axes, *prompt, *units, Column("text", is_label=False), TRIAL]
+
+    def labels_of(self, row: Row, labels: Labels) -> Labels:
+        """Return the labels with the group of each name."""
+        found = dict(labels)
+        for axis, written in self.probe.axes.items():
+            for group, names in written.names.items():
+                if labels[axis] in names:
+                    found |= {axis: group, name_label(axis): labels[axis]}
+        return found

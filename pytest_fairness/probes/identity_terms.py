@@ -45,17 +45,31 @@ class TermsFile(DataFile):
     holds = "terms"
 
 
+Names = Annotated[tuple[Line, ...], Field(min_length=1)]
+OneGroup = Annotated[
+    Annotated[Line, Tag("other")] | Annotated[dict[Line, Names], Tag("mapping"), Field(min_length=1, max_length=1)],
+    Discriminator(field_types.mapping_or_other),
+]
+"""Type of one group: its value, or its name with a list of names that stand for it: `{men: [Joseph, David]}`."""
+SeveralGroups = Annotated[
+    Annotated[tuple[Line, ...], Tag("other"), Field(min_length=1)]
+    | Annotated[dict[Line, Names], Tag("mapping"), Field(min_length=1)],
+    Discriminator(field_types.mapping_or_other),
+]
+
+
 class SwapSettings(ProbeModel):
     """Groups whose terms are swapped, and the terms."""
 
-    unmarked: Line | None = Field(
+    unmarked: OneGroup | None = Field(
         default=None,
-        description="The group with which the marked groups are compared. Default: the first group of a built-in list.",
+        description="The group with which the marked groups are compared. {men: [Joseph, David]} lists names, of which "
+        "one in a prompt is replaced by each name of each group. Default: the first group of a built-in list.",
     )
-    marked: Annotated[tuple[Line, ...], Field(min_length=1)] | None = Field(
+    marked: SeveralGroups | None = Field(
         default=None,
-        description="The groups that are compared with the unmarked group. Default, for a built-in list: the first "
-        "group of the list that is not the unmarked group.",
+        description="The groups that are compared with the unmarked group, as a list or as {women: [Kelly, Anna]}. "
+        "Default, for a built-in list: the first group of the list that is not the unmarked group.",
     )
     terms: (
         Annotated[
@@ -94,12 +108,50 @@ Swaps = Annotated[
 class Axis(ProbeModel):
     """Axis: one attribute by which groups differ."""
 
-    unmarked: Line = Field(description="The value with which the marked values are compared.")
-    marked: tuple[Line, ...] = Field(min_length=1, description="The values that are compared with the unmarked value.")
+    written_unmarked: OneGroup = Field(
+        alias="unmarked",
+        description="The value with which the marked values are compared.",
+    )
+    written_marked: SeveralGroups = Field(
+        alias="marked",
+        description="The values that are compared with the unmarked value.",
+    )
+
+    @property
+    def unmarked(self) -> str:
+        return str(
+            next(iter((self.written_unmarked,) if isinstance(self.written_unmarked, str) else self.written_unmarked))
+        )
+
+    @property
+    def marked(self) -> tuple[str, ...]:
+        return tuple(self.written_marked)
 
     @property
     def values(self) -> tuple[str, ...]:
         return (self.unmarked, *self.marked)
+
+    @property
+    def names(self) -> Mapping[str, tuple[str, ...]]:
+        """Return the names that stand for each group; empty if the values themselves are compared."""
+        written = (self.written_unmarked, self.written_marked)
+        return {group: names for each in written if isinstance(each, Mapping) for group, names in each.items()}
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Return what takes the place of the placeholder: all names, or all values."""
+        return tuple(name for names in self.names.values() for name in names) or self.values
+
+    def labels(self, axis: str) -> list[dict[str, str]]:
+        """Return the labels of each text: its group and, of a name, the name."""
+        if not self.names:
+            return [{axis: value} for value in self.values]
+        return [{axis: group, name_label(axis): name} for group, names in self.names.items() for name in names]
+
+
+def name_label(axis: str) -> str:
+    """Return the label that holds the name, for an axis whose groups are lists of names; no axis is called so."""
+    return f"{axis} name"
 
 
 @dataclass(frozen=True)
@@ -120,6 +172,9 @@ class SwapLists:
     def of(cls, swap: Swaps, language: Language) -> SwapLists:
         name, settings = (swap, SwapSettings()) if isinstance(swap, str) else next(iter(swap.items()))
         code = language.codes[0]
+        if isinstance(settings.unmarked, Mapping) and isinstance(settings.marked, Mapping):
+            axis = Axis(unmarked=settings.unmarked, marked=settings.marked)
+            return cls(name, axis, _terms_of_rows(("swap", name), axis.texts, [axis.texts], code), None, False)
         axis, terms = _built_in(name, settings, code) if settings.terms is None else _own(name, settings, code)
         own_placebo = None
         if not isinstance(settings.placebo, bool):
@@ -132,7 +187,7 @@ class SwapLists:
 
         The terms of a built-in list are not included; see `GenerationProbe.swapped_terms`.
         """
-        columns = [self.terms.groups.index(group) for group in self.axis.values]
+        columns = [self.terms.groups.index(group) for group in self.axis.texts]
         found = [row[column] for row in self.terms.rows for column in columns]
         return (*found, *(term for row in self.own_placebo.rows for term in row)) if self.own_placebo else tuple(found)
 
@@ -141,7 +196,7 @@ class SwapLists:
 
         The order of the terms has no effect.
         """
-        columns = [self.terms.groups.index(group) for group in groups]
+        columns = [self.terms.groups.index(text) for group in groups for text in self.axis.names.get(group, (group,))]
         rows = sorted([row[column] for column in columns] for row in self.terms.rows)
         return {"list": self.terms.name, "language": self.terms.code, "terms": rows}
 
@@ -154,8 +209,8 @@ def _built_in(name: str, settings: SwapSettings, code: str) -> tuple[Axis, SwapT
         cure = f"did you mean {quoted(meant)}?" if meant else f"write your own list: `swap: {{{name}: {OWN_LIST}}}`"
         message = f"{str(error.args[0]).rstrip('.')}: {cure}"
         raise diagnostics_error([Diagnostic(("swap", name), message)]) from None
-    unmarked = settings.unmarked or terms.groups[0]
-    marked = settings.marked or tuple(group for group in terms.groups[:2] if group != unmarked)[:1]
+    unmarked = str(settings.unmarked or terms.groups[0])
+    marked = tuple(settings.marked or [group for group in terms.groups[:2] if group != unmarked][:1])
     diagnostics.raise_diagnostics(
         Diagnostic(
             ("swap", name, *place),
@@ -278,7 +333,7 @@ class SwappedPrompts:
 
 
 def swapped(row: PromptRow, lists: SwapLists) -> SwappedPrompt | LeftOutPrompt:
-    groups, unmarked = lists.axis.values, lists.axis.unmarked
+    groups, unmarked = lists.axis.texts, lists.axis.unmarked
     result = swap(row.text, lists.terms, groups)
     if isinstance(result, LeftOut):
         return LeftOutPrompt(row, result.reason)

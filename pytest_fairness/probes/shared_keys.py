@@ -70,6 +70,29 @@ def _joined(values: Sequence[Value]) -> str:
     return ", ".join([first, *(_ARTICLE.sub("", text, count=1) if _ARTICLE.match(text) else text for text in others)])
 
 
+# The key `units`: what is a sample of a larger population, such as names or prompts.
+
+Units = Annotated[
+    Annotated[Line, Tag("other")] | Annotated[tuple[Line, ...], Tag("list"), Field(min_length=1)],
+    Discriminator(field_types.list_or_other),
+]
+"""Type of the key `units`: one or several names of placeholders, columns or keys."""
+EACH_ANSWER = "trial"
+"""Value of the key `units` for which each answer is an observation, whatever it shares with others."""
+
+
+def units_named(written: str | tuple[str, ...] | None, default: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the names under `units`; those of `default` without the key."""
+    names = tuple(default) if written is None else (written,) if isinstance(written, str) else written
+    return tuple(name for name in dict.fromkeys(names) if name != EACH_ANSWER)
+
+
+def in_plural(name: str) -> str:
+    """Return the plural of an English name of a column or key: `names`, `cities`."""
+    word = name.replace("_", " ")
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}es" if word.endswith("s") else f"{word}s"
+
+
 # Sequential sampling: the numbers of trials and entities at each interim analysis.
 
 GROWTH = 1.5

@@ -21,6 +21,7 @@ from pytest_fairness.errors import FairnessError, StoreError, TargetError, count
 from pytest_fairness.options import RunSettings
 from pytest_fairness.probes import table
 from pytest_fairness.probes.field_types import display_path
+from pytest_fairness.probes.generation import GenerationProbe
 from pytest_fairness.pytest_integration.configuration import without_interim_analyses
 from pytest_fairness.pytest_integration.terminal import ProgressLine
 from pytest_fairness.reports.formatting import age, printable, wrap
@@ -298,6 +299,7 @@ def header(config: pytest.Config, run: Run, items: Sequence[pytest.Item]) -> Hea
         again = ", whose prompts and target are asked again (up to twice the requests)" if run.control else ""
         lines.append(f"judged by the baselines of {printable(run.base.name)}{again}")
     lines += _equal_prompt_lines(probe_items) if sends else []
+    lines += _small_sample_lines(probe_items)
     lines += _model_lines(run, probe_items)
     file_notes = []
     for path in dict.fromkeys(path for item in probe_items for path in item.probe.data_files):
@@ -372,6 +374,22 @@ def _equal_prompt_lines(items: Iterable[ProbeItem]) -> list[str]:
             if text := probe.equal_prompts_text:
                 one = "share one answer (temperature 0)" if probe.shares_answers else "are asked separately"
                 lines[f"{printable(probe.name)} · {text} · equal prompts {one}"] = None
+    return list(lines)
+
+
+def _small_sample_lines(items: Iterable[ProbeItem]) -> list[str]:
+    """Return a line for each probe whose names or prompts are too few for a significant result."""
+    lines: dict[str, None] = {}
+    for item in items:
+        probe, alpha = item.probe, item.planned_alpha
+        if not isinstance(probe, GenerationProbe):
+            continue
+        with suppress(FairnessError):  # the item's set-up reports the error
+            for unit, (numbers, p_value) in probe.smallest_p_values(item.labels).items():
+                if p_value > alpha:
+                    few = f"{numbers[0]} + {numbers[1]} {unit} cannot show a difference"
+                    needed = f"p is {p_value:.2g} at best, and {alpha:.2g} is needed"
+                    lines[f"{printable(probe.name)} · {few}: {needed}. List more {unit}"] = None
     return list(lines)
 
 

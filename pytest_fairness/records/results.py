@@ -292,6 +292,46 @@ class Evidence(JsonRecord):
 
 
 @dataclass(frozen=True, slots=True)
+class SampleSize(JsonRecord):
+    """How many observations the answers of an item are, if several belong to one unit: a name, a prompt, near-copies.
+
+    Attributes:
+        units: what the units are, in the plural: `names of applicant`, `prompts`, `near-copies`.
+        numbers: number of units, by group.
+        answers: number of answers.
+        correlation: intraclass correlation: share of the variance that answers of one unit have in common, 0..1.
+        design_effect: factor by which it widens the variance of a mean.
+        effective: number of independent answers that tell as much.
+        smallest_p_value: smallest p-value that a test of these units can have.
+        carrier: the unit that carries most of the value; empty if none does.
+        without_carrier: the value without it.
+        means: mean of each unit, such as the share of refusals for a name, if the audit compares means.
+        declared: whether the units are a sample by the probe's key `units`, so that a result is about others, too.
+    """
+
+    units: str
+    numbers: Mapping[str, int]
+    answers: int
+    correlation: float
+    design_effect: float
+    effective: float
+    smallest_p_value: float
+    carrier: str = ""
+    without_carrier: float | None = None
+    means: Mapping[str, float] = field(default_factory=dict)
+    declared: bool = True
+
+    def __str__(self) -> str:
+        independent = f"{self.answers:,} answers, about {self.effective:,.0f} independent"
+        rho = f"intraclass correlation {self.correlation:.2g}"
+        if not self.declared:
+            return f"{independent}: answers to a prompt are near-copies ({rho})"
+        numbers = " + ".join(f"{number:,}" for number in self.numbers.values())
+        effect = f"{rho}, design effect {self.design_effect:.2g}"
+        return f"{independent} ({numbers} {self.units}, {effect}); generalises to other {self.units}"
+
+
+@dataclass(frozen=True, slots=True)
 class Measurement(JsonRecord):
     """Measurement of one item in one run.
 
@@ -309,6 +349,7 @@ class Measurement(JsonRecord):
         evidence: further numbers that decisions and the effect size need.
         placebo: value of the placebo swap, or why it was not measured; `None` without a placebo.
         explanation: the value in words, and what contributes to it.
+        samples: sizes of the sample, by kind of unit; empty if each answer is an observation.
     """
 
     value: float
@@ -324,6 +365,7 @@ class Measurement(JsonRecord):
     evidence: Evidence = Evidence()
     placebo: float | str | None = None
     explanation: Explanation = Explanation()
+    samples: Sequence[SampleSize] = ()
 
     @property
     def judgeable(self) -> bool:
@@ -562,6 +604,7 @@ class ItemResult(JsonRecord):
     def to_json(self) -> dict[str, Json]:
         """Return the result in the form of the JSON report (schema 1), with `null` for non-finite numbers."""
         measurement, comparison, examples = self.measurement, self.comparison, self.explanation.examples
+        samples = measurement.samples if measurement else ()
         plain: dict[str, Json] = without_nonfinite(
             {
                 "nodeid": self.nodeid,
@@ -606,6 +649,7 @@ class ItemResult(JsonRecord):
                     **(measurement.details if measurement else {}),
                     **(comparison.details if comparison else {}),
                     **_pair_details(measurement, comparison),
+                    **({"samples": [each.to_json() for each in samples]} if samples else {}),
                     **({"examples": [each.to_json() for each in examples]} if examples else {}),
                 },
                 "explanation": self.explanation.to_json(),

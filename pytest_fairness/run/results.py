@@ -193,6 +193,7 @@ def _result(
         change="" if change is None else change_text(item.audit, change),
         contributors=[with_numbers.get(part.name, part) for part in item.audit.contributors(measurement, change)],
         contributions=measurement.explanation.contributions,
+        notes=[*told.notes, *(str(size) for size in measurement.samples if size.declared)],
         examples=() if verdict.name.outcome == "passed" else examples(measured, compared.answers),
     )
     return replace(result, explanation=explanation)

@@ -36,7 +36,7 @@ class StratifiedValues:
 
     @cached_property
     def weights(self) -> Floats:
-        return precision(*cell_sizes(self.marked, self.strata, len(self.stratum_names)))
+        return precision(*cell_sizes(self.marked, self.strata, int(self.strata.max()) + 1))
 
     @cached_property
     def coefficients(self) -> Floats:

@@ -367,9 +367,11 @@ class Classifier:
             labels = centred_labels(marked[start : start + rows], self.strata, used[start : start + rows])
             scores = self.scores(labels)
             scores[labels == 0] = 0
-            size = float((labels[:, 0] ** 2).sum()) or 1.0
+            # Labellings of whole clusters differ in the sizes of the groups.
+            sizes = (labels**2).sum(axis=0)
+            size = np.where(sizes > 0, sizes, 1.0)
             difference = np.einsum("ul,ul->l", scores, labels) / size
-            units = max(1, np.count_nonzero(labels[:, 0]))
+            units = np.maximum(1, np.count_nonzero(labels, axis=0))
             variance = (np.einsum("ul,ul->l", scores, scores) - difference**2 * size) / units
             distances.append(difference / np.sqrt(np.maximum(variance, ZERO**2)))
         return np.concatenate(distances)
@@ -381,9 +383,12 @@ def centred_labels(marked: Bools, strata: Ints, used: Bools) -> Floats:
     The labels are above 0 for the marked group and below 0 for the other group; 0 for units that the labelling does not
     include, and for units whose stratum holds one group only.
     """
+    from scipy.sparse import csr_array
+
     numbers = np.unique(strata, return_inverse=True)[1]
-    share = np.bincount(numbers, marked[0] & used[0]) / np.maximum(np.bincount(numbers, used[0]), 1)
-    return np.where(used, marked - share[numbers], 0.0).T
+    adding: csr_array = csr_array((np.ones(len(numbers)), (numbers, np.arange(len(numbers)))))
+    share = (adding @ (marked & used).T) / np.maximum(adding @ used.T, 1)
+    return np.where(used.T, marked.T - share[numbers], 0.0)
 
 
 def centred(values: Floats, strata: Ints) -> Floats:

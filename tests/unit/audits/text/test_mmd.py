@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.documents import WordCounts
 from pytest_fairness.audits.two_sample_audits import text_kernel
+from pytest_fairness.audits.word_counts import WordCounts
 from pytest_fairness.records import Answer, Comparison, Measurement
 from tests.support.corpora import answers, item
 from tests.support.projects import Project, says

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_fairness.audits.documents import WordCounts
+from pytest_fairness.audits.word_counts import WordCounts
 
 TEXTS = st.lists(st.lists(st.sampled_from(["a", "b", "cc", "ä", "d"]), max_size=6), min_size=1, max_size=12)
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from pytest_fairness.audits import registry
-from pytest_fairness.audits.documents import Usage, WordCounts, as_written
+from pytest_fairness.audits.documents import Usage, as_written
+from pytest_fairness.audits.word_counts import WordCounts
 from pytest_fairness.records import Answer
 from tests.support import corpora
 
