@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pytest_fairness.languages import english_people, english_words, swap_terms
 from pytest_fairness.languages.english_people import People, check_unknown_names, first_name, is_unknown_name
 from pytest_fairness.languages.english_words import Term, Tokens, gender, names, pattern, terms, words
-from pytest_fairness.languages.inflected import gendered_people
+from pytest_fairness.languages.inflected_people import gendered_people
 from pytest_fairness.languages.swap_terms import NEUTRAL, CannotSwapError, Reading, Replacement, either, like, replaced
 
 

@@ -1,23 +1,16 @@
-"""People in German, French and Spanish prompts: nouns with determiners, titles, first names, and words that agree.
-
-The data files `de_gender.toml`, `fr_gender.toml` and `es_gender.toml` hold the forms. A *slot* is a form within a
-gender: the case in German, the form before a consonant or a vowel in French.
-"""
+"""People in German, French and Spanish prompts: nouns with determiners, titles, first names, and words that agree."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any
+from itertools import product
 
 from pytest_fairness.languages import straightened
-from pytest_fairness.languages.swap_terms import CannotSwapError, Reading, Replacement, data, either, group_column, like
+from pytest_fairness.languages.forms import Determiner, Noun, grammar, words
+from pytest_fairness.languages.swap_terms import CannotSwapError, Reading, Replacement, either, group_column, like
 
-CODES = ("de", "fr", "es")
-"""ISO 639 codes of the languages."""
 _MALE, _FEMALE = 0, 1
 _NOMINATIVE, _ACCUSATIVE, _DATIVE, _GENITIVE = range(4)
 _VOWEL = re.compile(r"[aeiouyhàâéèêëîïôœæ]", re.IGNORECASE)
@@ -30,23 +23,6 @@ _CLAUSE_END = re.compile(r"[.,;:!?\n¿¡()\"„“]|(?<!\w)(?:und|oder|aber|denn
 _FEMALE_ENDINGS = ("erin", "orin", "eurin", "istin", "entin", "antin")
 """Endings of German nouns of women whose form for a man is regular."""
 
-_Forms = tuple[tuple[str, ...], tuple[str, ...]]
-"""Male and female forms, one for each slot."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Noun:
-    name: str
-    forms: _Forms
-    plurals: frozenset[str]
-    kind: str
-
-
-@dataclass(frozen=True, eq=False)
-class _Determiner:
-    kind: str
-    forms: _Forms
-
 
 @dataclass(frozen=True, eq=False)
 class _Person:
@@ -57,56 +33,6 @@ class _Person:
     last: int
     name: str
     slot: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class _Grammar:
-    content: Mapping[str, Any]
-    determiners: Mapping[str, list[_Determiner]]
-    nouns: Mapping[str, list[_Noun]]
-    adjectives: Mapping[str, tuple[str, ...]]
-    names: Mapping[str, tuple[int, tuple[str, str], tuple[str, str]]]
-    other_names: frozenset[str]
-
-
-@cache
-def _grammar(code: str) -> _Grammar:
-    content, names = data(f"{code}_gender"), data("names")
-    determiners: dict[str, list[_Determiner]] = defaultdict(list)
-    for kind, *genders in content["determiners"]:
-        male, female = (tuple(form.replace("_", " ") for form in forms.split()) for forms in genders)
-        for form in dict.fromkeys([*male, *female]):
-            determiners[form.lower()].append(_Determiner(kind, (male, female)))
-    columns, slots = content["columns"], len(male)
-    listed = []
-    for row in content["nouns"]:
-        *forms, kind = f"{row} -".split()[: len(columns) + 1]
-        by_key = dict(zip(columns, forms, strict=True))
-        own = tuple(by_key[key] for key in columns[:slots]) if code == "de" else (by_key["m"],) * slots
-        plurals = frozenset(form for key, form in by_key.items() if key.startswith(("pl", "fpl")))
-        listed.append(_Noun(by_key["f"], (own, (by_key["f"],) * slots), plurals, kind))
-    for stem in content.get("adjectival", "").split():
-        for kind, *genders in content["adjective_endings"]:
-            male, female = (tuple(stem + end for end in ends.split()) for ends in genders)
-            listed.append(_Noun(stem, (male, female), frozenset([stem + "en"]), kind))
-    nouns: dict[str, list[_Noun]] = defaultdict(list)
-    for noun in listed:
-        for form in {*noun.forms[0], *noun.forms[1], *noun.plurals}:
-            nouns[form].append(noun)
-    pairs: dict[str, tuple[int, tuple[str, str], tuple[str, str]]] = {}
-    groups = [names["pairs"][code], *(value for key, value in names["pairs"].items() if key != code)]
-    for group in groups:
-        rows = [(male, female) for male, _, female in (pair.partition("/") for pair in group.split())]
-        for number, pair in enumerate(rows):
-            if not pairs.keys() & {*pair}:
-                pairs.update({name: (column, pair, rows[number - 1]) for column, name in enumerate(pair)})
-    adjectives = {form: tuple(row.split()) for row in content.get("adjectives", ()) for form in row.split()}
-    return _Grammar(content, determiners, nouns, adjectives, pairs, frozenset(names["others"][code].split()))
-
-
-@cache
-def _words(code: str, key: str) -> frozenset[str]:
-    return frozenset(data(f"{code}_gender").get(key, "").split())
 
 
 def gendered_people(text: str, code: str, groups: Sequence[str]) -> Reading:
@@ -141,7 +67,7 @@ class _Finder:
     """
 
     def __init__(self, text: str, code: str) -> None:
-        self.text, self.code, self.grammar = text, code, _grammar(code)
+        self.text, self.code, self.grammar = text, code, grammar(code)
         self.tokens = list(_TOKEN.finditer(text))
         self.people: list[_Person] = []
         self.pieces: list[tuple[int, int, str, bool]] = []
@@ -164,7 +90,7 @@ class _Finder:
         return self.text[self.tokens[index - 1].end() : self.tokens[index].start()] in (" ", "", "-", "-t-")
 
     def words_of(self, key: str) -> frozenset[str]:
-        return _words(self.code, key)
+        return words(self.code, key)
 
     def find_people(self, groups: Sequence[str]) -> int:
         """Find the nouns, titles and names, and return the column of the one person."""
@@ -209,7 +135,7 @@ class _Finder:
     def read_name(self, index: int) -> bool:
         word = self.word(index)
         if word not in self.grammar.names:
-            if word in self.grammar.other_names and not self.nouns_of(word)[0]:
+            if word in self.grammar.other_names and not self.nouns_of(word):
                 raise CannotSwapError(f"the built-in list has no counterpart of the name '{word}'")
             return False
         if self.code != "de" and self.follows(index) and self.is_name(index - 1) and index - 1 not in self.used:
@@ -236,51 +162,29 @@ class _Finder:
 
     def read_noun(self, index: int) -> bool:
         word = self.word(index) if self.code == "de" else self.word(index).lower()
-        nouns, prefix = self.nouns_of(word)
+        nouns = self.nouns_of(word)
         if not nouns:
             return False
         first, determiners = self.determiner_before(index)
         adjective = self.first_adjective(index)
-        readings = [
-            (column, slot, determiner, noun)
-            for determiner, written in determiners
-            for noun in nouns
-            for column, forms in enumerate(noun.forms)
-            for slot, form in enumerate(forms)
-            if _joined(prefix, form) == word
-            and determiner.forms[column][slot].lower() == written
-            and noun.kind in ("-", determiner.kind)
-            and (self.code != "fr" or slot == (1 if _VOWEL.match(self.word(adjective)) else 0))
-        ]
+        if not determiners:
+            return self.read_predicate(index, adjective, nouns)
+        column, readings = self.readings(word, nouns, determiners, range(adjective, index))
         if not readings:
-            return self.read_predicate(index, adjective, nouns, prefix) if not determiners else False
-        columns = {reading[0] for reading in readings}
-        if len(columns) > 1 and self.code != "de":
-            columns = {
-                column
-                for column in columns
-                for token in range(adjective, index)
-                if self.other_adjective(token, column) not in (None, self.word(token).lower())
-            }
-        if len(columns) != 1:
             return False
-        (column,) = columns
-        readings = [reading for reading in readings if reading[0] == column]
-        slots = {reading[1] for reading in readings}
-        may_be_plural = re.fullmatch(
-            self.grammar.content["plural_determiners"], readings[0][2].forms[column][min(slots)]
-        )
-        plural = may_be_plural and any(word == _joined(prefix, form) for noun in nouns for form in noun.plurals)
-        if plural and not self.is_singular(first, index, slots):
+        slots = {*readings}
+        written = readings[min(slots)][0].forms[column][min(slots)]
+        plural = re.fullmatch(self.grammar.content["plural_determiners"], written)
+        if plural and any(word in noun.plurals for noun in nouns) and not self.is_singular(first, index, slots):
             return False
         slot = min(slots)
         predicate = self.predicate_verb(first)
         if self.code == "de" and len(slots) > 1 and not predicate:
             slot = self.german_case(first, index, slots)
-        _, _, determiner, noun = next(reading for reading in readings if reading[1] == slot)
+        determiner, noun = readings[slot]
         other, case = 1 - column, slot
         self.inflect(adjective, index, determiner.kind, column, case)
-        self.add(index, _joined(prefix, noun.forms[other][case]))
+        self.add(index, noun.forms[other][case])
         if self.code == "fr":
             following = next(piece[2] for piece in self.pieces if piece[0] == self.tokens[adjective].start())
             slot = 1 if _VOWEL.match(following) else 0
@@ -295,11 +199,34 @@ class _Finder:
             self.agree(last + 1, column)
         return True
 
-    def read_predicate(self, index: int, first: int, nouns: Sequence[_Noun], prefix: str) -> bool:
+    def readings(
+        self, word: str, nouns: Sequence[Noun], determiners: Sequence[tuple[Determiner, str]], adjectives: range
+    ) -> tuple[int, dict[int, tuple[Determiner, Noun]]]:
+        """Return the column of a noun phrase, and its possible determiners and nouns by slot; none for both columns."""
+        found: tuple[dict[int, tuple[Determiner, Noun]], ...] = ({}, {})
+        for determiner, written in determiners:
+            for noun in nouns:
+                for column, slot in product((_MALE, _FEMALE), range(len(noun.forms[0]))):
+                    form = determiner.forms[column][slot].lower()
+                    fits = form == written and noun.forms[column][slot] == word and noun.kind in ("-", determiner.kind)
+                    before_vowel = _VOWEL.match(self.word(adjectives.start)) is not None
+                    if fits and (self.code != "fr" or slot == int(before_vowel)):
+                        found[column].setdefault(slot, (determiner, noun))
+        columns = [column for column in (_MALE, _FEMALE) if found[column]]
+        if len(columns) > 1:
+            changes = {
+                column
+                for column, token in product(columns, adjectives if self.code != "de" else ())
+                if self.other_adjective(token, column) not in (None, self.word(token).lower())
+            }
+            columns = [*changes]
+        return (columns[0], found[columns[0]]) if len(columns) == 1 else (_MALE, {})
+
+    def read_predicate(self, index: int, first: int, nouns: Sequence[Noun]) -> bool:
         """Read a noun without determiner: "ich bin Kundin", "als Kunde", or after a name and a comma."""
         word = self.word(index) if self.code == "de" else self.word(index).lower()
         noun = nouns[0]
-        columns = [column for column, forms in enumerate(noun.forms) if _joined(prefix, forms[0]) == word]
+        columns = [column for column, forms in enumerate(noun.forms) if forms[0] == word]
         if len(columns) > 1 or word in self.words_of("common"):
             return False
         last = self.tokens[self.people[-1].last].end() if self.people else 0
@@ -310,13 +237,14 @@ class _Finder:
         if not columns or not (after_name or verb or beside or named):
             between_commas = re.search(r", $", self.text[: self.tokens[first].start()]) is not None
             generic = columns == [_MALE] and (word in noun.plurals or self.word(first - 1) in ("de", "d'"))
-            also_adjective = word in self.grammar.adjectives or word in self.words_of("also_adjectives")
+            participle = self.word(first - 1).lower() in self.words_of("auxiliaries")
+            also_adjective = participle or word in self.grammar.adjectives or word in self.words_of("also_adjectives")
             if columns and not also_adjective and (between_commas or not generic):
                 self.unread.append(word)
             return False
         (column,) = columns
         self.inflect(first, index, "strong", column, _NOMINATIVE)
-        self.add(index, _joined(prefix, noun.forms[1 - column][0]))
+        self.add(index, noun.forms[1 - column][0])
         name = self.name_of_predicate(first, verb, "") if verb and not after_name else ""
         self.people.append(_Person(column, first, self.last_of_name(index) if beside else index, name))
         if self.code != "de":
@@ -340,26 +268,25 @@ class _Finder:
         own = re.search(content["as"], verb) and re.search(content["speaker"], self.sentence(first), re.IGNORECASE)
         return "the speaker" if own else other
 
-    def nouns_of(self, word: str) -> tuple[list[_Noun], str]:
-        """Return the nouns of which a word is a form; in German also the first part of a compound."""
+    def nouns_of(self, word: str) -> list[Noun]:
+        """Return the nouns of which a word is a form; in German also of compounds and of regular female forms."""
         nouns = self.grammar.nouns
         if self.code != "de":
-            return nouns.get(word.lower(), []), ""
+            return nouns.get(word.lower(), [])
         if word in nouns or not word[:1].isupper():
-            return nouns.get(word, []), ""
+            return nouns.get(word, [])
         if word.endswith(_FEMALE_ENDINGS):
             male = word.removesuffix("in")
-            weak = male if male.endswith(("er", "or", "eur")) else male + "en"
-            return [
-                _Noun(word, ((male, weak, weak, male + "s" if male == weak else weak), (word,) * 4), frozenset(), "-")
-            ], ""
+            strong = male.endswith(("er", "or", "eur"))
+            forms = (male, male, male, male + "s") if strong else (male, *[male + "en"] * 3)
+            return [Noun(word, (forms, (word,) * 4), frozenset(), "-")]
         for cut in range(3, len(word) - 3) if word not in self.words_of("no_compounds") else ():
-            head = word[cut:].capitalize()
-            if head in nouns and not {noun.name for noun in nouns[head]} & self.words_of("no_heads"):
-                return nouns[head], word[:cut]
-        return [], ""
+            heads = nouns.get(word[cut:].capitalize(), [])
+            if heads and not {noun.name for noun in heads} & self.words_of("no_heads"):
+                return [noun.compound(word[:cut]) for noun in heads]
+        return []
 
-    def determiner_before(self, index: int) -> tuple[int, list[tuple[_Determiner, str]]]:
+    def determiner_before(self, index: int) -> tuple[int, list[tuple[Determiner, str]]]:
         """Return the first token of the determiner before a noun and its adjectives, and its possible readings."""
         last = self.first_adjective(index) - 1
         for first in (last - 1, last):
@@ -405,7 +332,7 @@ class _Finder:
         """Return the last of the capitalised words after a title or first name, and mark them as read."""
         while self.follows(index + 1) and self.is_name(index + 1):
             is_surname = self.word(index) in self.grammar.names and self.word(index + 1) in self.words_of("surnames")
-            if self.nouns_of(self.word(index + 1))[0] and not is_surname:
+            if self.nouns_of(self.word(index + 1)) and not is_surname:
                 break
             first_name = self.word(index + 1) in self.grammar.names
             if first_name and self.follows(index + 2) and self.is_name(index + 2):
@@ -674,7 +601,3 @@ class _Finder:
             for match in re.finditer(pattern, self.text):
                 if match.start(match.lastindex or 0) not in starts:
                     raise CannotSwapError(f"'{match[0].strip()}' may refer to the person of the swapped term")
-
-
-def _joined(prefix: str, form: str) -> str:
-    return prefix + form.lower() if prefix else form
