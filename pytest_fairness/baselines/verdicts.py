@@ -316,9 +316,9 @@ def _undecided_runs(runs: AccumulatedEvidence, change: Decision) -> _Text:
     more = "further runs decide"
     if change.exceeds and runs.e_value >= 1:
         return _Text(f"perhaps {_worsening_of_runs(runs)}; {more}", f"perhaps worse since {runs.since}; {more}")
-    together = f"the last {counted(runs.window, 'run')} together"
+    together, are = _last(runs)
     if change.exceeds:
-        told = f"{together} are worse by {significant(runs.level)}, but not significantly"
+        told = f"{together} {are} worse by {significant(runs.level)}, but not significantly"
         return _Text(f"{told}; {more}", f"worse, but not significantly; {more}")
     upper, accepted = significant(change.upper_bound or 0.0), significant(change.accepted or 0.0)
     told = f"{together} may be worse by up to {upper} (95 % confidence); a pass needs at most {accepted}"
@@ -327,10 +327,14 @@ def _undecided_runs(runs: AccumulatedEvidence, change: Decision) -> _Text:
 
 def _pass_of_runs(runs: AccumulatedEvidence) -> str:
     upper = runs.level + intervals.quantile(0.95) * runs.level_error
-    return (
-        f"With 95 % confidence, the last {counted(runs.window, 'run')} of {runs.runs:,} since the baseline are not "
-        f"worse by more than {significant(max(0.0, upper))}."
-    )
+    last, are = _last(runs)
+    of = f"{last} of {runs.runs:,} since the baseline"
+    return f"With 95 % confidence, {of} {are} not worse by more than {significant(max(0.0, upper))}."
+
+
+def _last(runs: AccumulatedEvidence) -> tuple[str, str]:
+    """Return a phrase for the last runs that are judged together, and its verb."""
+    return ("the last run", "is") if runs.window == 1 else (f"the last {runs.window:,} runs together", "are")
 
 
 def _pair_text(pair: Pair) -> str:
