@@ -219,11 +219,12 @@ def evidence_of(
         f"{what} {old} → {new}"
         for what, old, new in (
             ("served model", joined(before.served if before else served), joined(lines[first].served)),
-            ("prompts", before and before.prompts, lines[first].prompts),
             ("pytest-fairness", before and before.tool, lines[first].tool),
         )
         if old and new and old != new
     ]
+    if before and before.prompts != lines[first].prompts:
+        changed.append("prompts of the probe")
     return AccumulatedEvidence(
         runs=len(lines),
         e_value=growth[-1],
