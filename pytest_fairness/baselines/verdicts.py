@@ -307,15 +307,19 @@ def _worsening_of_runs(runs: AccumulatedEvidence) -> str:
     many = counted(runs.runs_since, "run")
     since = f"slowly worse since {runs.since}" if runs.drift else f"worse since the run of {runs.since}"
     changed = f"; changed in that run: {', '.join(runs.changed)}" if runs.changed else ""
+    return f"{since}, by {significant(runs.worsening)} in {many} ({_evidence_of_runs(runs)}){changed}"
+
+
+def _evidence_of_runs(runs: AccumulatedEvidence) -> str:
     shown = "over a million" if runs.e_value > MOST_EVIDENCE else significant(runs.e_value)
-    evidence = f"evidence {shown}, a regression needs {significant(runs.needed)}"
-    return f"{since}, by {significant(runs.worsening)} in {many} ({evidence}){changed}"
+    return f"evidence {shown}, a regression needs {significant(runs.needed)}"
 
 
 def _undecided_runs(runs: AccumulatedEvidence, change: Decision) -> _Text:
     more = "further runs decide"
     if change.exceeds and runs.e_value >= 1:
-        return _Text(f"perhaps {_worsening_of_runs(runs)}; {more}", f"perhaps worse since {runs.since}; {more}")
+        perhaps = f"perhaps worse since {runs.since} ({_evidence_of_runs(runs)})"
+        return _Text(f"perhaps {_worsening_of_runs(runs)}; {more}", f"{perhaps}; {more}")
     together, are = _last(runs)
     if change.exceeds:
         told = f"{together} {are} worse by {significant(runs.level)}, but not significantly"

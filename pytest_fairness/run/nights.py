@@ -62,7 +62,9 @@ class Line:
             in seconds since the epoch.
         date: start of the run, for people.
         answers: hash of the answers with their times of arrival.
-        changes: change and its standard error; several, by name, if an audit tests each pair of groups by itself.
+        changes: change and its standard error; several, by name, if an audit tests each pair of groups by itself. The
+            change of a gap has a sign: it is positive towards the group that was ahead in the baseline.
+        gap: size of the gap in the baseline, if the change has such a sign.
         n, baseline_n: numbers of answers that were compared, of the run and of the baseline.
         part, parts: number of the part of the units that was asked, and number of parts.
         prompts: hash of the prompts and of the reading of their answers.
@@ -83,6 +85,7 @@ class Line:
     newest: Seconds
     date: Text
     answers: Text
+    gap: Deviation | None = None
     changes: Annotated[dict[Text, tuple[Number, Deviation]], Field(min_length=1)]
     n: Size
     baseline_n: Size
@@ -106,25 +109,29 @@ def line_of(
 ) -> Line | None:
     """Return the line of an item; `None` if its change has no standard error, or its answers no date.
 
-    A worsening beyond its error gets at least the error that the comparison's test implies, because an error from few
-    units may be too small. A gap that changed sides counts as in the rule for a single run.
+    A change beyond its error gets at least the error that the comparison's test implies, because an error from few
+    units may be too small.
     """
-    item, tolerance = measured.item, tolerance_of(measured.item.audit, measured.item)
+    item, audit = measured.item, measured.item.audit
     dates = [answer.created for answer in measured.answers if answer.created]
     judgeable = measured.measurement.judgeable and comparison.from_answers
     if not (dates and judgeable and accumulates(item)):
         return None
-    value, reversal = comparison.value, comparison.reversal
-    if reversal is not None:
-        value = reversal.value if reversal.value > tolerance else min(value, reversal.value)
-    found = [("", value, comparison.standard_error, comparison.p_value)]
-    if comparison.pairs and reversal is None:
+    gap = None
+    found = [("", comparison.value, comparison.standard_error, comparison.p_value)]
+    if comparison.pairs:
         found = [(str(pair), pair.value, pair.standard_error, pair.p_value) for pair in comparison.pairs]
-    changes = {
-        name: (value, error if not p or value <= error else max(error, value / max(1.0, -NormalDist().inv_cdf(p))))
-        for name, value, error, p in found
-        if error is not None
-    }
+    elif audit.tells_side(measured.measurement) is not None:
+        gap = max(0.0, audit.info.loss(entry.value))
+        if (reversal := comparison.reversal) is not None:
+            found = [("", -gap - reversal.value, comparison.standard_error, reversal.p_value)]
+    changes = {}
+    for name, value, error, p_value in found:
+        tail = 0.0 if p_value is None else min(p_value, 1 - p_value)
+        if error is not None and tail and abs(value) > error:
+            error = max(error, abs(value) / max(1.0, -NormalDist().inv_cdf(tail)))
+        if error is not None:
+            changes[name] = value, error
     sizes = comparison.evidence.compared or (sum(measured.measurement.n.values()), sum(entry.n.values()))
     if not changes or not all(sizes):
         return None
@@ -143,6 +150,7 @@ def line_of(
         newest=max(dates),
         date=datetime.fromtimestamp(started, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         answers=sha256(content.encode()).hexdigest()[:16],
+        gap=gap,
         changes=changes,
         n=sizes[0],
         baseline_n=sizes[1],
@@ -195,8 +203,8 @@ def evidence_of(
 ) -> AccumulatedEvidence:
     """Return the evidence of an item's counted lines, and its growth over the last `shown` runs.
 
-    `served` are the models that answered for the baseline. The pairs of groups of an audit share alpha: the mean of
-    their e-values is an e-value.
+    `served` are the models that answered for the baseline. The pairs of groups of an audit, and the two sides of a gap,
+    share alpha: the mean of their e-values is an e-value.
     """
     names = list(dict.fromkeys(name for line in lines for name in line.changes))
     growth: list[float] = []
@@ -209,7 +217,10 @@ def evidence_of(
             changes = [nights.Change(*line.changes[name], line.n, line.baseline_n, line.part) for line in own]
             if changes:
                 found.append((nights.evidence(changes, tolerance, own[-1].parts), own))
-        growth.append(sum(each.e_value for each, _ in found) / len(names))
+            if changes and own[-1].gap is not None:
+                changes = [replace(change, value=-change.value) for change in changes]
+                found.append((nights.evidence(changes, tolerance, own[-1].parts, own[-1].gap), own))
+        growth.append(sum(each.e_value for each, _ in found) / max(len(names), len(found)))
         # The pair that is surely worse comes first, then the one whose level is highest.
         worst, own = max(found, key=lambda each: (each[0].e_value * (each[0].worsening > tolerance), each[0].level))
         first = lines.index(own[worst.first])

@@ -72,10 +72,15 @@ class Evidence:
     window: int
 
 
-def evidence(changes: Sequence[Change], tolerance: float, parts: int = 1) -> Evidence:
+def evidence(changes: Sequence[Change], tolerance: float, parts: int = 1, gap: float = 0.0) -> Evidence:
     """Return the evidence of the changes of at least one run, in the order of the runs.
 
-    `parts` is the number of runs that together measure all units once.
+    Args:
+        changes: changes; a gap between groups has a sign, and is tested on each side by itself.
+        tolerance: largest acceptable worsening.
+        parts: number of runs that together measure all units once.
+        gap: for changes towards the group that was behind in the baseline, the gap there: up to it, nothing gets worse.
+            It is subtracted from the worsening, its bound and the level.
     """
     count = len(changes)
     answers, baseline = (
@@ -107,9 +112,9 @@ def evidence(changes: Sequence[Change], tolerance: float, parts: int = 1) -> Evi
         float(np.exp(min(np.logaddexp.reduce(logs), 700.0))),
         first,
         drift,
-        float(drifts[first] * (count - first) if drift else shifts[first]),
-        float(np.average(values[-window:], weights=precisions[-window:])) + intervals.quantile(0.95) * error,
-        float(shifts[count - window]),
+        float(drifts[first] * (count - first) if drift else shifts[first]) - gap,
+        float(np.average(values[-window:], weights=precisions[-window:])) + intervals.quantile(0.95) * error - gap,
+        float(shifts[count - window]) - gap,
         float(shift_errors[count - window]),
         window,
     )
