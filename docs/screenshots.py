@@ -103,9 +103,8 @@ audits:
 }
 SHOTS = {
     # name: the page, width and height of the window in pixels, and whether the colour scheme is dark
-    "report": ("report.html", 1000, 560, False),
+    "report": ("report.html", 1000, 800, False),
     "item-dark": ("item.html", 1000, 1240, True),
-    "report-phone": ("report.html", 400, 860, False),
 }
 WIDTH = 90
 """Columns of the terminal."""
