@@ -48,6 +48,11 @@ COMMANDS = {
         probes.run_calibrate,
         "show how often a probe's limits misclassify labelled outputs",
     ),
+    "bundle": (
+        evidence.add_bundle_arguments,
+        evidence.run_bundle,
+        "write a bundle of the last run, or copy one without texts of answers",
+    ),
     "profile": (
         evidence.add_profile_arguments,
         evidence.run_profile,

@@ -9,7 +9,7 @@ import platform
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from importlib import metadata
@@ -145,7 +145,7 @@ class RecordedItem(NamedTuple):
     target: RecordedTarget | None
 
 
-class _Items:
+class RunItems:
     """Items of the probe files under a folder, by their ids in reports."""
 
     def __init__(self, run: Run, root: Path, trials: int | None) -> None:
@@ -208,7 +208,7 @@ def write_bundle(
     embedders: dict[str, RecordedTarget] = {}
     named, audits = set[Path](), set[str]()
     with Run(settings, started=run.started, run=run.id, engines=RecordedEngines) as replay:
-        known = _Items(replay, settings.root, settings.trials)
+        known = RunItems(replay, settings.root, settings.trials)
         for nodeid, name, target in items:
             if is_python_test(nodeid):
                 continue
@@ -257,7 +257,7 @@ def write_bundle(
         redact = environment_redactor(settings=settings)
         (folder / RUN).write_bytes(redact(json_bytes(described).decode()).encode())
         with (folder / ANSWERS).open("w", encoding="utf-8", newline="\n") as lines:
-            lines.writelines(_line_of(key, given[key]) for key in sorted(given))
+            lines.writelines(line_of(key, given[key]) for key in sorted(given))
         predicate = {
             "tool": f"pytest-fairness {__version__}",
             "started": report["started"],
@@ -276,7 +276,7 @@ def _baseline_files(settings: RunSettings, item: ProbeItem) -> list[Path]:
     return [path for path in paths(settings.baselines, item.baseline_name) if path.is_file()]
 
 
-def _line_of(key: str, found: Response | str) -> str:
+def line_of(key: str, found: Response | str) -> str:
     if isinstance(found, str):
         plain: dict[str, Json] = {"key": key, "error": found}
     else:
@@ -349,6 +349,7 @@ class Verification:
         checks: the check of each item.
         problems: what is wrong with the report apart from its items.
         versions: versions that differ: name, there, here.
+        found: each item of the report as it was measured again, by its ids in pytest and in the report.
     """
 
     archive: Archive
@@ -356,6 +357,7 @@ class Verification:
     checks: Sequence[ItemCheck]
     problems: Sequence[str]
     versions: Sequence[tuple[str, str, str]]
+    found: Mapping[tuple[str, str], Mapping[str, Json]]
 
     @property
     def found_changes(self) -> bool:
@@ -373,14 +375,26 @@ def verify(path: Path, most_bytes: int = MOST_BYTES) -> Verification:
         folder.mkdir()
         archive = unpack(path, folder, most_bytes)
         try:
-            return _verified(archive, folder, Path(temporary).resolve())
+            return verified(archive, folder, folder.parent / "store.sqlite")
         except (LookupError, TypeError, ValueError, AttributeError, OSError, RecursionError) as error:
             raise BundleError(f"{path}: its content is not that of a bundle ({_reason(error, folder)}).") from error
         except BundleError as error:
             raise BundleError(f"{path}: {error}") from error
 
 
-def _verified(archive: Archive, folder: Path, temporary: Path) -> Verification:
+class OpenBundle(NamedTuple):
+    """Unpacked bundle: its report, what its `run.json` says, and a run that gives its recorded answers only."""
+
+    report: Mapping[str, Json]
+    described: Mapping[str, Json]
+    targets: Mapping[tuple[str, str], RecordedTarget | None]
+    run: Run
+    items: RunItems
+
+
+@contextmanager
+def open_bundle(folder: Path, store: Path) -> Iterator[OpenBundle]:
+    """Return a context with the unpacked bundle in a folder; the store, a new file, is for interim results."""
     parsed(folder / REPORT, (folder / REPORT).read_bytes())  # its size is checked before a schema reads it
     report = files.read(folder / REPORT)
     described = parsed(folder / RUN, (folder / RUN).read_bytes())
@@ -390,15 +404,13 @@ def _verified(archive: Archive, folder: Path, temporary: Path) -> Verification:
     settings = RunSettings(
         root=root,
         baselines=_inside(project, described["baselines"]),
-        store=temporary / "store.sqlite",
+        store=store,
         trials=described["trials"],
         judge="recorded",
         scorers=tuple((str(name), str(each)) for name, each in described["scorers"].items()),
         replay=True,
     )
     targets = {(nodeid, name): _target(plain) for nodeid, name, plain in described["items"]}
-    versions = _different(described["versions"], _versions())
-    versions += _different(described["audits"], _versions_of_audits(described["audits"]))
     with Run(settings, started=described["started"], engines=RecordedEngines, targets=RecordedTargets) as run:
         engines, models = cast("RecordedEngines", run.engines), cast("RecordedTargets", run.targets)
         engines.known = dict(map(_answer, parsed_lines(folder / ANSWERS)))
@@ -406,7 +418,16 @@ def _verified(archive: Archive, folder: Path, temporary: Path) -> Verification:
         models.recorded_embedders = {
             name: cast("Target", _target(plain)) for name, plain in described["embedders"].items()
         }
-        checker = _Checker(run, _Items(run, root, settings.trials), report, described["mode"], targets, bool(versions))
+        yield OpenBundle(report, described, targets, run, RunItems(run, root, settings.trials))
+
+
+def verified(archive: Archive, folder: Path, store: Path) -> Verification:
+    """Return the check of an unpacked bundle; see `verify`."""
+    with open_bundle(folder, store) as bundle:
+        report, described, targets = bundle.report, bundle.described, bundle.targets
+        versions = _different(described["versions"], _versions())
+        versions += _different(described["audits"], _versions_of_audits(described["audits"]))
+        checker = _Checker(bundle, loose=bool(versions))
         checks = [checker.check(item, folder) for item in report["items"]]
     again = report_document(
         checker.results,
@@ -426,23 +447,17 @@ def _verified(archive: Archive, folder: Path, temporary: Path) -> Verification:
     lost = len(targets) - len(report["items"])
     if lost or targets.keys() != {(item["nodeid"], item["id"]) for item in report["items"]}:
         problems.append(f"report.json: its items are not those of {RUN}")
-    return Verification(archive, report, checks, problems[:10], versions)
+    return Verification(archive, report, checks, problems[:10], versions, checker.found)
 
 
 class _Checker:
     """Check of the items of a report, which keeps the results as they were measured again."""
 
-    def __init__(
-        self,
-        run: Run,
-        items: _Items,
-        report: Mapping[str, Json],
-        mode: Mode,
-        targets: Mapping[tuple[str, str], RecordedTarget | None],
-        loose: bool,
-    ) -> None:
-        self._run, self._items, self._report, self._mode = run, items, report, mode
-        self._targets, self._loose = targets, loose
+    def __init__(self, bundle: OpenBundle, *, loose: bool) -> None:
+        self._report, self._mode, self._targets = bundle.report, bundle.described["mode"], bundle.targets
+        self._hidden = {(nodeid, name) for nodeid, name in bundle.described.get("hidden", ())}
+        self._run, self._items, self._loose = bundle.run, bundle.items, loose
+        self.found: dict[tuple[str, str], dict[str, Json]] = {}
         self.results: list[ItemResult] = []
 
     def check(self, plain: Mapping[str, Json], folder: Path) -> ItemCheck:
@@ -450,6 +465,8 @@ class _Checker:
         self.results.append(self._as_reported(plain))
         if is_python_test(plain["nodeid"]):
             return ItemCheck(*where, "not recomputable", "a Python test measured it")
+        if (plain["nodeid"], plain["id"]) in self._hidden:
+            return ItemCheck(*where, "not recomputable", "it needs texts of answers, which the bundle does not hold")
         if plain["verdict"] == VerdictName.ERROR:
             return ItemCheck(*where, "not recomputable", f"it was not measured: {one_line(plain['reason'], 300)}")
         try:
@@ -465,7 +482,7 @@ class _Checker:
             return ItemCheck(*where, "not recomputable", _reason(error, folder))
         except FairnessError as error:
             return ItemCheck(*where, "differs", f"verdict {plain['verdict']} there; here: {_reason(error, folder)}")
-        found = self._found(item, result, plain)
+        found = self.found[plain["nodeid"], plain["id"]] = self._found(item, result, plain)
         self.results[-1] = replace(result, expected_failure=found["expected_failure"])
         unequal = list(differences(plain, found, "", loose=self._loose))
         more = f"; and {len(unequal) - SHOWN_DIFFERENCES} more" if len(unequal) > SHOWN_DIFFERENCES else ""

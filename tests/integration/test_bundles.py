@@ -415,9 +415,9 @@ def test_a_hostile_bundle_gives_one_line(
     path = tmp_path / "hostile.zip"
     _hostile(path, small, how)
     before = {file for file in tmp_path.rglob("*") if file.is_file()}
-    start = time.monotonic()
+    start = time.process_time()
     assert main(["verify", str(path)]) == 2
-    assert time.monotonic() - start < 2
+    assert time.process_time() - start < 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
@@ -508,3 +508,78 @@ def test_the_name_of_a_bundle_is_checked_before_the_run(project: Project) -> Non
     result = project.run("--fairness", "--fairness-bundle", "run.tar")
     result.stderr.fnmatch_lines(["*run.tar: the name must end in .zip*"])
     assert project.calls() == []
+
+
+def test_texts_stay_home_and_other_numbers_are_checked(
+    bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["bundle", str(bundle), "-o", "hashed.zip", "--hashed"]) == 0
+    said = capsys.readouterr().out
+    for name, data in members(Path("hashed.zip")).items():
+        assert b"sturdy" not in data, name
+        assert b"lamp" not in data, name
+    found = verify(Path("hashed.zip"))
+    assert not found.found_changes
+    outcomes = {check.id: check.outcome for check in found.checks}
+    assert [outcomes[f"{audit}[sex]"] for audit in ("impact_ratio", "demographic_parity", "flip_rate")] == ["same"] * 3
+    assert outcomes["refusals[name=Kim]"] == "same"
+    assert outcomes["jsd[name=Kim]"] == "not recomputable"
+    assert "not recomputable without its texts: jsd[name=Kim]" in said
+    assert main(["verify", "hashed.zip"]) == 3
+    first = Path("hashed.zip").read_bytes()
+    assert main(["bundle", str(bundle), "-o", "hashed.zip", "--hashed"]) == 0
+    assert Path("hashed.zip").read_bytes() == first
+    salt = next(tmp_path.rglob("salt"))
+    assert salt.stat().st_mode & 0o77 == 0
+    assert salt.read_bytes() not in b"".join(members(Path("hashed.zip")).values())
+
+
+def test_parts_of_texts_are_hidden(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "hidden.zip"
+    assert main(["bundle", str(bundle), "-o", str(path), "--redact", r"number \d+"]) == 0
+    for name, data in members(path).items():
+        assert b", number " not in data, name
+    assert b"[hidden]" in members(path)["answers.jsonl"]
+    found = verify(path)
+    assert not found.found_changes
+    assert "same" in {check.outcome for check in found.checks if check.id.startswith("refusals")}
+    with pytest.raises(SystemExit):
+        main(["bundle", str(bundle), "-o", str(path), "--redact", "("])
+
+
+def test_a_changed_bundle_is_not_copied_with_hidden_texts(
+    bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    content = members(bundle)
+    MANIPULATIONS["a value"](content)
+    path = restated(content, tmp_path / "forged.zip")
+    assert main(["bundle", str(path), "-o", str(tmp_path / "hashed.zip"), "--hashed"]) == 2
+    assert "not as its maker stated" in capsys.readouterr().err
+    assert not (tmp_path / "hashed.zip").exists()
+
+
+def test_recorded_answers_are_hidden_in_their_file(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(project.path)
+    rows = [f"{i},{'Male' if i % 2 else 'Female'},{'yes' if i % 3 else 'no'},Person Number{i}" for i in range(120)]
+    project.write("probes/people.csv", "\n".join(["id,sex,answer,name", *rows]) + "\n")
+    responses = "kind: counterfactual\nresponses: {file: people.csv}\nflip: {sex: {Male: Female}}\n"
+    project.probe("probes/hiring.yaml", f"{responses}audits: {{impact_ratio: {{}}}}\n")
+    project.run("--fairness-measure", "--fairness-bundle", "run.zip")
+    assert main(["bundle", "run.zip", "-o", "hashed.zip", "--hashed"]) == 0
+    assert b"Person Number" not in b"".join(members(Path("hashed.zip")).values())
+    assert summary(verify(Path("hashed.zip"))) == {"same": 1, "differs": 0, "not recomputable": 0}
+
+
+def test_a_bundle_of_the_last_run_is_made_from_its_answers(
+    project: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(project.path)
+    assert main(["bundle", "-o", "last.zip"]) == 2
+    assert "this store holds no run" in capsys.readouterr().err
+    made(project, "--fairness", "probes/incomes.yaml")
+    project.write("pytest.ini", "[pytest]\npythonpath = .\nfairness_target = python:choices:app\n")
+    calls = project.calls()
+    assert main(["bundle", "-o", "last.zip"]) == 0
+    assert {check.probe for check in verify(Path("last.zip")).checks} == {"incomes"}
+    assert project.calls() == calls
