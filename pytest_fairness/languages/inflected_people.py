@@ -418,7 +418,7 @@ class _Finder:
         asks = re.match(r"[^.!?]*\?", question) is not None
         start = re.split(r"[.!?:\n]", self.text[: self.tokens[first].start()])[-1].strip()
         if re.fullmatch(r"(?:bitte )?[^\W\d_]+(?: (?:bitte|mal|mir|uns))*", start, re.IGNORECASE) and not asks:
-            first_word = words[1] if words[0].lower() == "bitte" and len(words) > 1 else words[0]
+            first_word = start.removeprefix("Bitte ").split()[0]
             if first_word.lower() not in self.words_of("before_subject"):
                 return _ACCUSATIVE
         prepositions = self.words_of("prepositions") | self.words_of("dative_prepositions")

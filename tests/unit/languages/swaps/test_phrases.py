@@ -9,6 +9,7 @@ import json
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from pytest_fairness.languages.swap_terms import SwapTerms, data
@@ -77,6 +78,17 @@ def test_versions_that_were_read() -> None:
             assert found.group == row["group"]
             assert found.versions == {group: row.get(group, row["text"]) for group in GROUPS}
             assert list(found.warnings) == row["warnings"]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_parts_of_prompts_are_swapped_or_left_out(seed: int) -> None:
+    lines = Path(__file__).with_name("other_languages.jsonl").read_text("utf-8").splitlines()
+    random = np.random.default_rng(seed)
+    for line in random.choice(lines, 60):
+        row = json.loads(line)
+        words = [word for word in row["text"].split() if random.random() > 0.3]
+        found = swap(" ".join(words), SwapTerms.built_in("gender", row["language"]), GROUPS)
+        assert isinstance(found, LeftOut) or found.versions[found.group] == " ".join(words)
 
 
 def test_several_people_are_left_out() -> None:
