@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from pytest_fairness.audits.base import AnyAudit, AnyItem
 from pytest_fairness.probes.base import Probe
 from pytest_fairness.probes.generation import GenerationProbe
+from pytest_fairness.probes.identity_terms import name_label
 from pytest_fairness.records import Answer, Answers, Concern, OtherColumn, Status
 from pytest_fairness.stats import resampling
 from pytest_fairness.stats.gaps import Association, association
@@ -283,6 +284,8 @@ def _repeated_texts(
     """Return a concern if long texts often answer different prompts; `shared` has a concern of its own."""
     # Equal answers to the same question about both groups are no sign of a fault: groups may share random seeds.
     several = len({_labels_without_group(item, answer) for answer, _ in counted}) > 1
+    if not several and any(axis.names for axis in getattr(item.probe, "axes", {}).values()):
+        return None  # the prompts differ in the names only
     prompts: defaultdict[Hashable, set[Hashable]] = defaultdict(set)
     counted = [(answer, _without_any_number(value)) for answer, value in counted]
     shared = _without_any_number(shared)
@@ -445,7 +448,8 @@ def _is_long(value: Hashable) -> bool:
 def _labels_without_group(item: AnyItem, answer: Answer) -> Hashable:
     if (equal := item.probe.shared_prompt(answer.labels)) is not None:
         return equal
-    group = {*item.labels, *getattr(item.probe, "axes", ()), "value", "attribute"}
+    axes = [*getattr(item.probe, "axes", ())]
+    group = {*item.labels, *axes, *map(name_label, axes), "value", "attribute"}
     return tuple(sorted((name, label) for name, label in answer.labels.items() if name not in group))
 
 

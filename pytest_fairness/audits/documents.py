@@ -333,7 +333,9 @@ class Groups:
             units = {unit: [own[index] for index in indices] for unit, own in self.units.items()}
             return {unit: Clusters.of(own, marked, strata) for unit, own in units.items()}
         too_few = any(concern.withholds == "test" for concern in self.repetition)
-        copies = None if too_few else near_copies(words, marked, strata)
+        # Rows of a file without prompts may be answers to one prompt if they are nearly equal.
+        unknown = self.probe.responses is not None and "prompt" not in self.answers[0].labels
+        copies = None if too_few else near_copies(words, marked, strata, by_text=unknown)
         return {} if copies is None else {NEAR_COPIES: copies}
 
     def _cells(self, *, unread: bool = False) -> list[list[int]]:

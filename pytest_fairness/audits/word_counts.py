@@ -115,12 +115,13 @@ MOST_SIMILARITIES = 2048
 """Largest number of texts that are compared with each other to find near-copies, or to measure their correlation."""
 
 
-def near_copies(counted: Callable[[], WordCounts], marked: Bools, strata: Ints) -> Clusters | None:
+def near_copies(counted: Callable[[], WordCounts], marked: Bools, strata: Ints, *, by_text: bool) -> Clusters | None:
     """Return the clusters of near-copies, if there are so many that answers are no independent observations.
 
     With several answers to each of many strata, these are the cells (group within stratum), if the answers of a cell
-    are more alike than those of the two groups of a stratum, beyond what the groups differ in all strata. Otherwise,
-    these are texts of a cell that are nearly equal; texts that the other group has too are equal by chance.
+    are more alike than those of the two groups of a stratum, beyond what the groups differ in all strata. Otherwise, if
+    the prompts are unknown (`by_text`), these are texts of a cell that are nearly equal; texts that the other group has
+    too are equal by chance.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
@@ -135,7 +136,7 @@ def near_copies(counted: Callable[[], WordCounts], marked: Bools, strata: Ints) 
         own = Clusters.of(strata[kept].tolist(), marked[kept], strata[kept])
         rho, p_value = own.correlation(similarities(words.only(kept)), strata[kept])
         return cells if rho >= LEAST_CORRELATION and p_value <= SIGNIFICANT_CORRELATION else None
-    if len(strata) > MOST_SIMILARITIES:
+    if not by_text or len(strata) > MOST_SIMILARITIES:
         return None
     alike = similarities(words) >= NEARLY_EQUAL
     in_both = (alike & (marked[:, None] != marked)).any(axis=1)

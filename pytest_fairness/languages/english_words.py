@@ -101,6 +101,14 @@ def terms() -> Mapping[str, Term]:
     }
 
 
+def is_first_name(word: str) -> bool:
+    """Return whether a word with a capital letter is a known first name."""
+    known = names()
+    return word[:1].isupper() and any(
+        word.lower() in names_of for names_of in (known.listed, known.neutral, known.others)
+    )
+
+
 @cache
 def names() -> Names:
     content = data("en_names")

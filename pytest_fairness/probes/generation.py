@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import ConfigDict, Field, field_serializer, model_validator
 
+from pytest_fairness.languages.english_words import is_first_name
 from pytest_fairness.probes import conversations, field_types, identity_terms, prompts
 from pytest_fairness.probes.base import with_fields
 from pytest_fairness.probes.conversations import FreeTextProbe, StructuredAnswerSettings, StructuredProbe
@@ -292,6 +293,16 @@ class GenerationProbe(StructuredProbe, FreeTextProbe):
             of_axis = "names" if len(lists) == 1 else f"names of {unit}"
             found[of_axis if unit in lists else in_plural(unit)] = name_label(unit) if unit in lists else unit
         return found
+
+    def compared_names(self, labels: Mapping[str, str]) -> str:
+        """Return the axis of an item that compares people by fewer than `FEWEST_NAMES` names a group; else empty."""
+        for name, value in labels.items():
+            if (axis := self.axes.get(name)) is not None and self.swap is None:
+                groups = [axis.names.get(group, (group,)) for group in (value, axis.unmarked)]
+                known = axis.names or all(is_first_name(group) for (group, *_) in groups)
+                if known and min(map(len, groups)) < FEWEST_NAMES:
+                    return name
+        return ""
 
     def smallest_p_values(self, labels: Mapping[str, str]) -> dict[str, tuple[tuple[int, int], float]]:
         """Return the sizes of the sample, and the smallest p-value of a one-sided test of it, by what the sample is.

@@ -36,6 +36,7 @@ from pytest_fairness.errors import BaselineError, BaselineStale, FairnessError, 
 from pytest_fairness.options import RunSettings
 from pytest_fairness.probes import Probe
 from pytest_fairness.probes.field_types import display_path
+from pytest_fairness.probes.generation import GenerationProbe
 from pytest_fairness.records import (
     AccumulatedEvidence,
     Against,
@@ -153,6 +154,15 @@ def explained(item: ProbeItem, comparison: Comparison) -> Comparison:
     return replace(comparison, explanation=item.audit.explanation_of_change(item, comparison))
 
 
+def _about_names(item: ProbeItem) -> list[str]:
+    """Return how to test a group, for an item that compares people by few names."""
+    axis = item.probe.compared_names(item.labels) if isinstance(item.probe, GenerationProbe) else ""
+    lists = "`{unmarked: {GROUP: [names]}, marked: {GROUP: [names]}}`"
+    return (
+        [f"about these names only; to test groups, list ten names of each under `axes.{axis}`: {lists}"] if axis else []
+    )
+
+
 def _result(
     measured: ItemMeasurement, compared: BaselineComparison, nodeid: str, verdict: Verdict, served: str | None
 ) -> ItemResult:
@@ -193,7 +203,7 @@ def _result(
         change="" if change is None else change_text(item.audit, change),
         contributors=[with_numbers.get(part.name, part) for part in item.audit.contributors(measurement, change)],
         contributions=measurement.explanation.contributions,
-        notes=[*told.notes, *(str(size) for size in measurement.samples if size.declared)],
+        notes=[*told.notes, *(str(size) for size in measurement.samples if size.declared), *_about_names(item)],
         examples=() if verdict.name.outcome == "passed" else examples(measured, compared.answers),
     )
     return replace(result, explanation=explanation)

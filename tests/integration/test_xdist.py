@@ -181,7 +181,7 @@ def test_the_embedded_model_is_served_once_to_all_workers(project: Project) -> N
     project.write("test_own.py", "def test_a(llm_client):\n    assert llm_client.complete('Hello', max_tokens=3)\n")
     targets = ("own=python:app:polite", "small=local", "again=local")
     named = [word for target in targets for word in ("--fairness-target", target)]
-    few = ("--fairness-trials", "8", "-k", "refusals or test_a")
+    few = ("--fairness-trials", "1", "-k", "refusals or test_a")
     result = project.run_forked("--fairness", "--dist", "each", *TWO, *named, *few, target=None, timeout=250)
     assert result.parseoutcomes().get("errors", 0) == 0, result.stdout.str()
     holders = [path.stem for path in project.path.glob("*.maps") if ".gguf" in path.read_text()]
