@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from benchmarks.calibration import scenarios
+from benchmarks.simulated import choices, scores, stories, texts
+from benchmarks.simulated.scenario import Scenario
 from pytest_fairness.options import RunSettings
 from pytest_fairness.run import Run, items_of, selftest
 from tests.support.projects import KIM, LOU, PROBE, Project, says
@@ -72,6 +73,19 @@ def test_other_report_formats_are_refused(project: Project) -> None:
     assert "written to .json and .html only" in result.stderr.str()
 
 
+def scenario(name: str) -> Scenario:
+    modules = (choices, scores, texts, stories)
+    found: Scenario = next(own for module in modules for own in module.scenarios() if own.name == name)
+    return found
+
+
+def self_test_of(scenario: Scenario, folder: Path) -> selftest.SelfTest:
+    item = items_of(scenario.probe)[0].for_baseline
+    answers = [each for each in scenario.prepared(item, scenario.simulate(1, 0.0)) if item.uses(each.labels)]
+    with Run(RunSettings(root=folder, store=folder / "store.sqlite")) as run:
+        return selftest.RecordedItem(run, item, answers).result(1.0)
+
+
 @pytest.mark.parametrize(
     ("name", "divided", "how"),
     [
@@ -85,11 +99,7 @@ def test_every_kind_of_answers_can_be_divided_and_changed(
     name: str, divided: str, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(selftest, "REPEATS", 2)
-    scenario = next(own for (known, _), own in scenarios().items() if known == name)
-    item = items_of(scenario.probe)[0].for_baseline
-    answers = [each for each in scenario.prepared(item, scenario.simulate(1, 0.0)) if item.uses(each.labels)]
-    with Run(RunSettings(root=tmp_path, store=tmp_path / "store.sqlite")) as run:
-        found = selftest.RecordedItem(run, item, answers).result(1.0)
+    found = self_test_of(scenario(name), tmp_path)
     assert (found.divided, found.unchanged.red, found.unchanged.total) == (divided, 0, 2)
     assert how in found.how
     assert found.planted["1"]["unmeasured"] == 0
@@ -97,9 +107,5 @@ def test_every_kind_of_answers_can_be_divided_and_changed(
 
 
 def test_one_answer_to_each_prompt_cannot_be_divided(tmp_path: Path) -> None:
-    scenario = next(own for (known, _), own in scenarios().items() if known == "stories")
-    item = items_of(scenario.probe)[0].for_baseline
-    answers = [each for each in scenario.prepared(item, scenario.simulate(1, 0.0)) if item.uses(each.labels)]
-    with Run(RunSettings(root=tmp_path, store=tmp_path / "store.sqlite")) as run:
-        found = selftest.RecordedItem(run, item, answers).result(1.0)
+    found = self_test_of(scenario("stories"), tmp_path)
     assert (found.unchanged.total, found.problem) == (0, selftest.ONE_ANSWER)
