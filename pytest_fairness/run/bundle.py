@@ -378,8 +378,8 @@ def verify(path: Path, most_bytes: int = MOST_BYTES) -> Verification:
             return verified(archive, folder, folder.parent / "store.sqlite")
         except (LookupError, TypeError, ValueError, AttributeError, OSError, RecursionError) as error:
             raise BundleError(f"{path}: its content is not that of a bundle ({_reason(error, folder)}).") from error
-        except BundleError as error:
-            raise BundleError(f"{path}: {error}") from error
+        except FairnessError as error:
+            raise BundleError(f"{path}: {_reason(error, folder)}") from error
 
 
 class OpenBundle(NamedTuple):

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from pytest_fairness.__main__ import main
+from pytest_fairness.reports.document import report_document
 from pytest_fairness.run import archive
 from pytest_fairness.run.archive import STATEMENT, BundleError, json_bytes, unpack, write_archive
 from pytest_fairness.run.bundle import summary, verify
@@ -384,11 +385,10 @@ def _hostile(path: Path, content: dict[str, bytes], how: str) -> None:
         case "overlapping members":
             data = raw(content, path).read_bytes()
             with zipfile.ZipFile(path) as opened:
-                first, second = (info.header_offset for info in opened.infolist()[1:3])
-            table = data.rindex(b"PK\1\2", 0, data.index(b"PK\1\2") + 500)
-            path.write_bytes(
-                data[:table] + data[table:].replace(second.to_bytes(4, "little"), first.to_bytes(4, "little"))
-            )
+                places = [info.header_offset.to_bytes(4, "little") for info in opened.infolist()[1:3]]
+                table = opened.start_dir
+            assert places[1] in data[table:]
+            path.write_bytes(data[:table] + data[table:].replace(places[1], places[0]))
         case "encrypted":
             data = raw(content, path).read_bytes()
             path.write_bytes(data[:6] + b"\1" + data[7:])
@@ -428,27 +428,37 @@ def test_a_hostile_bundle_gives_one_line(
 @pytest.fixture(scope="module")
 def small() -> dict[str, bytes]:
     """Members of a bundle without items."""
-    report: dict[str, Any] = {
-        "schema": 1,
-        "tool": "pytest-fairness 0",
-        "target": "x",
-        "target_version": None,
-        "commit": None,
-        "started": "2026-01-01T00:00:00Z",
-        "seconds": 1.0,
-        "notes": [],
-        "purposes": {},
-        "methods": {},
-        "items": [],
-    }
+    report = report_document([], tool_version="0", target="x", started="2026-01-01T00:00:00Z", seconds=1.0, requests={})
     content = {
         "report.json": json_bytes(report),
-        "run.json": json_bytes({"mode": "verdicts", "root": ".", "baselines": "b", "items": [], "scorers": {}}),
+        "run.json": json_bytes(
+            {
+                "mode": "verdicts",
+                "root": ".",
+                "baselines": "b",
+                "items": [],
+                "scorers": {},
+                "trials": None,
+                "started": 0,
+                "judge": None,
+                "embedders": {},
+                "targets": {},
+                "audits": {},
+                "versions": {},
+            }
+        ),
         "answers.jsonl": b"",
         "project/probes/gifts.yaml": PROBES.encode(),
     }
     statement = {"predicate": {"tool": "x"}, "_type": archive.STATEMENT_TYPE, "predicateType": archive.PREDICATE_TYPE}
     return {STATEMENT: json_bytes({**statement, "subject": []}), **content}
+
+
+def test_the_bundle_of_which_hostile_ones_are_made_is_harmless(
+    small: dict[str, bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify", str(restated(small, tmp_path / "good.zip"))]) == 3
+    assert "as stated: of 0 items, none" in capsys.readouterr().out
 
 
 def test_the_aliases_of_a_probe_do_not_fill_the_memory(bundle: Path, tmp_path: Path) -> None:
