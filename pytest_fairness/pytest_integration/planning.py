@@ -453,4 +453,8 @@ def dry_run_lines(config: pytest.Config, run: Run, items: Iterable[pytest.Item])
     for probe in probes:
         forecaster.add(*probe)
     lines = forecaster.lines(tests)
+    if run.control is not None:
+        lines.append(
+            f"not counted: requests of the control arm, up to as many again ({printable(run.control.revision)})"
+        )
     return [*lines, "no report is written"] if config.getoption("fairness_report") else lines

@@ -50,6 +50,11 @@ class ControlArm(Closing):
         self._items: dict[tuple[Path, str | None], list[ProbeItem]] = {}
         self._opened: dict[str, Target] = {}
 
+    @property
+    def revision(self) -> str:
+        """Return the other revision with its commit."""
+        return self._base.name
+
     def close(self) -> None:
         self._stack.close()
 

@@ -115,7 +115,8 @@ def self_tests(
     Nothing is written into the run's store.
     """
     with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        own = replace(settings, store=Path(folder) / "store.sqlite", replay=True, fresh=False, against=None)
+        own = replace(settings, store=Path(folder) / "store.sqlite", replay=True, fresh=False)
+        own = replace(own, against=None, history=None)
         with Run(own, started=started) as run:
             yield from _self_tests(run, items, seconds)
 

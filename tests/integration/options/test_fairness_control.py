@@ -114,6 +114,7 @@ def test_an_item_that_the_revision_lacks_has_no_control(shop: Project) -> None:
 
 
 def test_the_option_needs_a_revision(shop: Project) -> None:
+    assert says(shop.run("--fairness-dry-run", *CONTROL, target=None), "control arm, up to as many again (main (")
     result = shop.run("--fairness", "--fairness-control", target=None)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "Name it with --fairness-against" in result.stderr.str()
