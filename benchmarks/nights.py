@@ -46,7 +46,6 @@ DESIGNS = (
     ("records", "200 records", "demographic_parity", 40, 250),
     ("texts", "9 trials", "jsd", 10, 50),
     ("lists", "50 entities", "shortfall", 20, 100),
-    ("spoken of", "8 topics × 40", "regard", 20, 100),
     ("pronouns", "15 items × 2", "coreference", 20, 60),
     ("selections", "500 records", "impact_ratio", 20, 60),
     ("texts", "9 trials", "mmd", 10, 50),
