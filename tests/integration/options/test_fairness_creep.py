@@ -102,7 +102,9 @@ def test_reports_name_the_sum_and_the_ini_option_makes_the_run_fail(project: Pro
     project.write("pytest.ini", ini(fairness_target_version="1"))
     project.write(".gitignore", ".fairness\n__pycache__\n")
     project.probe(text=UNLIMITED)
-    project.write("third.py", "from app import polite as answer\n")
+    project.write(
+        "third.py", "from app import polite\n\ndef answer(prompt):\n    return polite(prompt) + ' And a Lamp.'\n"
+    )
     for target in ("python:app:polite", "python:third:answer", "python:app:biased"):
         project.run("--fairness-rebaseline", target=target)
         project.commit()
