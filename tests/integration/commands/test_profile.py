@@ -71,3 +71,14 @@ def test_errors_are_one_line(project: Project, capsys: pytest.CaptureFixture[str
     assert "this store holds no run" in capsys.readouterr().err
     assert main(["profile", "-o", "profile.docx"]) == 2
     assert "must end in .html, .md, .json" in capsys.readouterr().err
+
+
+def test_a_printed_report_shows_the_counts_behind_each_verdict(page: Project) -> None:
+    page.run("--fairness", "--fairness-replay", "--fairness-report", "report.html", target="python:app:biased")
+    html = (page.path / "report.html").read_text("utf-8")
+    [item] = [part for part in html.split('<details class="item ')[1:] if "hiring.yaml::impact_ratio" in part]
+    assert item.partition('"')[0].endswith("print")
+    in_closed = "".join(part.partition("</details>")[0] for part in item.split("<details>")[1:])
+    assert '<th scope="row">White</th>' in item
+    assert '<th scope="row">White</th>' not in in_closed
+    assert ".counts::details-content { content-visibility: visible; block-size: auto; }" in html
