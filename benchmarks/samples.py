@@ -185,6 +185,37 @@ def main() -> None:
         )
 
 
+SHOWN = {
+    "names": "names with word frequencies of their own, no difference between groups",
+    "answers of names": "the names, each answer counted (`units: trial`)",
+    "near-copies": "10 prompts, answers that differ by a word, no difference",
+    "answers of near-copies": "the near-copies, each answer counted",
+    "prompts": "a difference that varies from prompt to prompt (`units: prompt`)",
+    "answers of prompts": "the prompts, each answer counted",
+    "names and prompts": "names, and a difference that varies from prompt to prompt",
+}
+
+
+def table() -> list[list[str]]:
+    """Return a row for each design and size: the shares of runs with p < .05 and over-limit, and the coverage."""
+    rows, counts = [], read()
+    for design, size in dict.fromkeys((design, size) for design, size, _ in counts):
+        own = {audit: counts[design, size, audit] for audit in AUDITS}
+        null = not design.endswith("prompts")
+        shown = [audit for audit in AUDITS if not (audit == "refusals" and design.endswith("copies"))] if null else []
+        cells = [
+            f"{own[audit]['significant'] / own[audit]['runs']:.0%}; {own[audit]['over'] / own[audit]['runs']:.0%}"
+            if audit in shown
+            else ""
+            for audit in AUDITS
+        ]
+        covered = f"{own['lexicon']['covered'] / own['lexicon']['runs']:.0%}"
+        rows.append([SHOWN[design], size, str(own["jsd"]["runs"]), *cells, covered])
+    rows.sort(key=lambda row: [*SHOWN.values()].index(row[0]))
+    head = ["design", "names or prompts × answers", "runs", *(f"`{audit}`" for audit in AUDITS)]
+    return [[*head, "intervals of `lexicon` that hold the true value"], *rows]
+
+
 def read() -> Mapping[tuple[str, str, str], Counter[str]]:
     """Return the counts by design, size and audit."""
     found: dict[tuple[str, str, str], Counter[str]] = {}

@@ -27,7 +27,7 @@ from typing import Any
 
 import vl_convert
 
-from benchmarks import nights, nulls
+from benchmarks import nights, nulls, samples
 from benchmarks.calibration import CHANGED, COUNTS, FAILED, UNCHANGED, WHOLE
 from pytest_fairness.records import VerdictName
 from pytest_fairness.stats.intervals import wilson
@@ -93,10 +93,13 @@ def main() -> None:
     parser.add_argument("--add", action="store_true", help="keep the rows of other models")
     parser.add_argument("--nulls", action="store_true", help="write the tables of designs of everyday use")
     parser.add_argument("--nights", action="store_true", help="write the table of years with a history")
+    parser.add_argument("--samples", action="store_true", help="write the table of names, prompts and near-copies")
     parser.add_argument("--pages", action="store_true", help="write the pages from the tables as they are")
     given = parser.parse_args()
     if given.nights:
         write({"nights": nights.table()})
+    elif given.samples:
+        write({"samples": samples.table()})
     elif given.nulls:
         write(nulls_tables(nulls.read(nulls.COUNTS if given.counts == [COUNTS] else given.counts[0])))
     elif not given.pages:
