@@ -42,13 +42,10 @@ NIGHTS, BEFORE, ITEMS = 250, 100, 20
 DECIDED = (1, 5, 20, 100)
 """Nights after which decisions are counted."""
 DESIGNS = (
-    ("refused", "48 answers a group", "refusals", 40, 250),
-    ("records", "200 records", "demographic_parity", 40, 250),
-    ("texts", "9 trials", "jsd", 10, 50),
-    ("lists", "50 entities", "shortfall", 20, 100),
-    ("pronouns", "15 items × 2", "coreference", 20, 60),
-    ("selections", "500 records", "impact_ratio", 20, 60),
-    ("texts", "9 trials", "mmd", 10, 50),
+    ("refused", "48 answers a group", "refusals", 20, 100),
+    ("texts", "9 trials", "jsd", 10, 40),
+    ("records", "200 records", "demographic_parity", 10, 50),
+    ("lists", "50 entities", "shortfall", 10, 40),
 )
 """Name and size of pretended models, an audit, and numbers of its baselines and nights that are compared."""
 YEARS = 400
