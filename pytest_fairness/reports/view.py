@@ -297,7 +297,8 @@ class ItemView:
                 if self.is_tolerated_worsening:
                     remarks.append("significantly worse, but within tolerance")
                 remarks += [concern["message"] for concern in item["concerns"]]
-        return [*remarks, *filter(None, [item.get("undecided")])]
+        samples = [note for note in self.explanation.notes if "; generalises to other " in note]
+        return [*remarks, *samples, *filter(None, [item.get("undecided")])]
 
     def _blocked(self) -> list[str]:
         return [each["message"] for each in self.item["concerns"] if each["name"] == "blocked_answers"]

@@ -82,6 +82,13 @@ def test_a_dislike_of_a_group_is_found_and_said_to_be_about_other_names(project:
     )
 
 
+def test_the_summary_says_whom_a_result_is_about(project: Project) -> None:
+    (project.path / "names_model.py").write_text(MODEL, "utf-8")
+    project.probe(text=probe(lists()))
+    result = project.run("--fairness", target="python:names_model:dislikes_women")
+    assert says(result, "generalises to other names")
+
+
 def test_a_dislike_of_one_name_is_none_of_the_group_and_is_named(project: Project) -> None:
     items = audited(project, "dislikes_kelly", probe(lists()))
     assert "over-limit" not in {item["verdict"] for item in items.values()}
