@@ -44,8 +44,9 @@ COUNTS = Path(__file__).with_suffix(".jsonl")
 BATCH = 5
 FEWER = {"mmd": 3, "svm": 3, "jsd": 3}
 """Audits that take long; of their repeats only one in so many is counted."""
-BY_TEST = ("impact_ratio",)
-"""Audits that are over-limit if the value exceeds the limit and the groups differ, without a test of the limit."""
+BY_TEST = ("impact_ratio", "flip_rate")
+"""Audits that are over-limit at the true value too, if there is an effect: if the groups differ, without a test of the
+limit, or if a preference, which the value squares, is beyond the limit."""
 STATES = ("nothing", "unchanged", "changed")
 """Nothing differs; the same planted difference in both runs; a difference that is only in the second run."""
 STEPS = 20
