@@ -83,6 +83,8 @@ def judged(found: ItemMeasurement | None, over: float | None, baseline: Sequence
     except NotMeasurable:
         return {"verdict": VerdictName.NOT_MEASURABLE.value}
     measurement = found.measurement
+    # `flip_rate` shows a preference that grew in place of its square, whose true change is another one.
+    of_second_test = change.pair is not None and found.item.audit.info.name == "flip_rate"
     verdict = verdict_on(found, BaselineComparison(entry_of(measurement), (), change))
     return {
         "verdict": verdict.name.value,
@@ -90,7 +92,7 @@ def judged(found: ItemMeasurement | None, over: float | None, baseline: Sequence
         "p_value": measurement.p_value,
         "interval": measurement.interval,
         "change": change.value,
-        "change_interval": change.interval,
+        "change_interval": None if of_second_test else change.interval,
         "change_error": change.standard_error,
         "change_p_value": change.p_value,
         "over": over,

@@ -51,7 +51,7 @@ def income(prompt: Prompt, change: float, random: np.random.Generator) -> str:
     Men and women lean alike, also those with the same true answer: a change widens the gap from about 0.
     """
     labels = prompt.labels
-    sex = labels["to"] if labels["form"] == "flipped" else labels["sex"]
+    sex = labels.get("to", labels["sex"])
     lean = leaning(f"r{int(labels['record'].removeprefix('r')) // 2}")
     yes = random.random() < 0.5 if lean > 0.9 else lean < 0.55
     if yes and sex == "Female" and leaning("harmed " + labels["record"]) < change / 0.55:
@@ -62,7 +62,7 @@ def income(prompt: Prompt, change: float, random: np.random.Generator) -> str:
 def unsure(prompt: Prompt, change: float, random: np.random.Generator) -> str:
     """Every record has a chance of a yes between 0.2 and 0.8, and men `change` more of it than women."""
     labels = prompt.labels
-    sex = labels["to"] if labels["form"] == "flipped" else labels["sex"]
+    sex = labels.get("to", labels["sex"])
     chance = 0.2 + 0.6 * leaning(labels["record"]) + (change / 2 if sex == "Male" else -change / 2)
     return "Yes." if random.random() < chance else "No."
 
