@@ -187,9 +187,13 @@ def test_an_unknown_setting_is_refused_with_what_was_meant(project: Project, wri
     assert project.calls() == []
 
 
+NEW = ["against", "bundle", "control", "creep", "history", "nightly_share", "plan", "selftest", "verdict"]
+"""Options for a year of nights, for the base branch, and for evidence."""
+
+
 def test_a_setting_that_is_gone_says_what_replaces_it(project: Project) -> None:
     assert REPLACED.keys().isdisjoint(option.name for option in OPTIONS)
-    assert len(OPTIONS) <= 35
+    assert len(OPTIONS) <= 35 + len(NEW), "each further option needs a user who asked for it"
     project.write("pytest.ini", ini(fairness_timeout="5", fairness_orphans="fail"))
     result = project.run("--fairness")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
