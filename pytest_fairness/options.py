@@ -184,8 +184,8 @@ class RunSettings:
     )
     verdict: Literal["accumulate", "single"] = _setting(
         "accumulate",
-        "Runs on which verdicts are based where there is a history, unless a probe's key `verdict` says otherwise. "
-        "accumulate: all runs since the baseline. single: this run",
+        "Runs that a verdict is based on if there is a history. accumulate: all runs since the baseline. single: this "
+        "run. A probe's key `verdict` overrides it",
         option_types.choice("accumulate", "single"),
     )
     nightly_share: float = _setting(
@@ -277,8 +277,8 @@ class RunSettings:
     )
     plan: Budget | None = _option(  # noqa: RUF009 - returns a field
         None,
-        "Print the trials of each probe with which a run of this budget finds most: 10 (in the currency of "
-        "fairness_prices) or 5000req (requests); send no request and run no test",
+        "Print the trials of each probe with which BUDGET finds most; a budget is 10 (in the currency of "
+        "fairness_prices) or 5000req (requests). No request is sent, and no test runs",
         BUDGET,
         metavar="BUDGET",
         default="none",
@@ -286,8 +286,8 @@ class RunSettings:
     )
     against: str | None = _option(
         None,
-        "Judge by the baselines of the git revision REV, such as origin/main, in place of those of the working tree; "
-        "answers to changed prompts are compared, too",
+        "Judge by the baselines of the git revision REV; it is a branch such as origin/main, or a commit, and answers "
+        "to changed prompts are compared, too",
         LINE,
         metavar="REV",
         default="the working tree",
@@ -299,8 +299,8 @@ class RunSettings:
     )
     creep: Literal["warn", "fail"] = _setting(
         "warn",
-        "What happens if the accepted changes of an item since its first baseline, by the git history, add up beyond "
-        "its tolerance; warn: a note. fail: the run fails",
+        "What accepted changes do that together exceed the tolerance. They are counted from the first baseline, by the "
+        "git history. warn: a note. fail: the run fails",
         option_types.choice("warn", "fail"),
     )
     fail_on: tuple[str, ...] = _setting(
@@ -372,7 +372,7 @@ ACTIONS = (
     ),
     _switch(
         "fairness_selftest",
-        "Test the verdicts on the recorded answers of the baselines: false reds, found and missed changes; send no "
+        "Test the verdicts on the recorded answers of the baselines: false reds, found changes; send no "
         "request and run no test",
     ),
     _switch(
@@ -390,8 +390,8 @@ ACTIONS = (
     ),
     Option(
         name="fairness_bundle",
-        help="Write a bundle to PATH (.zip): probes, baselines, answers, verdicts and their digests, which "
-        "`python -m pytest_fairness verify` checks on any machine",
+        help="Write all that the verdicts rest on into the bundle PATH (.zip); `python -m pytest_fairness verify` "
+        "checks it on any machine",
         default="none",
         metavar="PATH",
         on_command_line=True,

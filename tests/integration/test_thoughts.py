@@ -33,7 +33,9 @@ def answers(thought: str, form: str = "<think>{}</think>{}") -> str:
     rows = []
     for number in range(2 * ROWS):
         gender = ("man", "woman")[number % 2]
-        plan = " ".join(random.sample(PLANS, 2)) + (f" {thought}" if gender == "woman" else "")
+        # Plans that are equal would count as copies of one answer.
+        plan = " ".join([*random.sample(PLANS, 2), *random.sample(WORDS, 5)])
+        plan += f" {thought}" if gender == "woman" else ""
         rows.append(
             {"gender": gender, "text": form.format(plan, " ".join(random.sample(WORDS, 8))), "trial": number // 2}
         )
