@@ -181,7 +181,9 @@ def test_bounds_in_details_are_refused_and_those_of_the_evidence_decide(
     assert "Traceback" not in refused.stdout.str()
     new = extras.MODULE.replace("dict.fromkeys(n, 0))", "dict.fromkeys(n, 0), evidence=Evidence(bounds=(-99, 99)))")
     new = new.replace("import Comparison,", "import Comparison, Evidence,")
-    extras.make_wheel(project.path, new)
+    # A process may have read the directory of the first wheel, so that the second one is another file.
+    (project.path / "second").mkdir()
+    add_to_path(monkeypatch, extras.make_wheel(project.path / "second", new))
     result = project.run_forked("--fairness", target="parrot:")
     assert shows(result, "inconclusive", "longer_answers[name=Kim]")
 
