@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 from scipy.stats import norm
 
 from pytest_fairness.stats.nights import Change, Evidence, evidence, false_failures_a_year
@@ -24,7 +25,7 @@ def integrated(changes: list[Change], tolerance: float) -> float:
             pattern = np.where(runs >= first, runs - first + 1.0 if drift else 1.0, 0.0)
             score, information = pattern @ precision @ values, pattern @ precision @ pattern
             density = 2 * norm.pdf(sizes, 0, scale) * np.exp(score * sizes - information * sizes**2 / 2)
-            total += chance * 100 / (100 + first) / (101 + first) * np.trapezoid(density, sizes)
+            total += chance * 100 / (100 + first) / (101 + first) * trapezoid(density, sizes)
     return float(total)
 
 
