@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -40,6 +39,7 @@ from benchmarks.simulated import (
     texts,
 )
 from benchmarks.simulated.scenario import Scenario
+from benchmarks.timing import append_counts
 from pytest_fairness.baselines.entries import Entry
 from pytest_fairness.baselines.verdicts import tolerance_of
 from pytest_fairness.errors import NotMeasurable
@@ -293,10 +293,7 @@ def main() -> None:
         return
     with ProcessPoolExecutor(given.workers) as pool, COUNTS.open("a") as file:
         work = [pool.submit(repeated, *task) for task in tasks(given.only, given.repeats, given.planted, given.change)]
-        for number, future in enumerate(work, start=1):
-            file.writelines(json.dumps(row, sort_keys=True) + "\n" for row in future.result())
-            file.flush()
-            print(f"\r{number} of {len(work)}", end="", file=sys.stderr)
+        append_counts(work, file)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -28,6 +27,7 @@ import numpy as np
 
 from benchmarks import calibration
 from benchmarks.calibration import entry_of
+from benchmarks.timing import append_counts
 from pytest_fairness.audits.rules import judge_runs, rule_of
 from pytest_fairness.baselines.verdicts import tolerance_of
 from pytest_fairness.errors import NotMeasurable
@@ -209,10 +209,7 @@ def main() -> None:
     with ProcessPoolExecutor(given.workers) as pool, COUNTS.open("a") as file:
         work = [pool.submit(of_normal, *sizes) for sizes in ((1.0, 1.0), (0.25, 1.0), (0.25, 0.25))]
         work += [pool.submit(of_audit, *design) for design in DESIGNS]
-        for number, future in enumerate(work, start=1):
-            file.writelines(json.dumps(row, sort_keys=True) + "\n" for row in future.result())
-            file.flush()
-            print(f"\r{number} of {len(work)}", end="", file=sys.stderr)
+        append_counts(work, file)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -33,6 +32,7 @@ import numpy as np
 from benchmarks.calibration import entry_of
 from benchmarks.simulated import everyday
 from benchmarks.simulated.scenario import Scenario
+from benchmarks.timing import append_counts
 from pytest_fairness.audits import answer_checks
 from pytest_fairness.audits.info import Direction
 from pytest_fairness.errors import NotMeasurable
@@ -307,10 +307,7 @@ def main() -> None:
     # Each process has a folder of its own for answer files.
     with ProcessPoolExecutor(given.workers, get_context("spawn")) as pool, given.counts.open("a") as file:
         work = [pool.submit(repeated, key, seeds, given.audits) for seeds in batches for key in keys]
-        for number, future in enumerate(work, start=1):
-            file.writelines(json.dumps(row, sort_keys=True) + "\n" for row in future.result())
-            file.flush()
-            print(f"\r{number} of {len(work)}", end="", file=sys.stderr)
+        append_counts(work, file)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ import numpy as np
 
 from benchmarks.nulls import measured, over_limit_until
 from benchmarks.simulated.scenario import probe
+from benchmarks.timing import append_counts
 from pytest_fairness.answers import reading
 from pytest_fairness.languages import ENGLISH
 from pytest_fairness.probes import GenerationProbe
@@ -175,9 +176,7 @@ def main() -> None:
             ProcessPoolExecutor(arguments.workers, get_context("spawn")) as pool,
             COUNTS.open("a", encoding="utf-8") as file,
         ):
-            for future in [pool.submit(partial(counted, *job)) for job in jobs]:
-                file.writelines(f"{json.dumps(row)}\n" for row in future.result())
-                file.flush()
+            append_counts([pool.submit(partial(counted, *job)) for job in jobs], file)
     for (design, size, audit), own in read().items():
         rates = ", ".join(f"{name} {own[name] / own['runs']:.3f}" for name in ("significant", "over", "covered"))
         print(

@@ -1,16 +1,18 @@
-"""What the benchmarks share: times side by side, and the profile of what is left."""
+"""What the benchmarks share: times side by side, the profile of what is left, and files of counts."""
 
 from __future__ import annotations
 
 import cProfile
+import json
 import os
 import pstats
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 _OTHERS = ("randomly", "hypothesispytest", "xdist", "timeout", "anyio", "faker", "syrupy")
 OTHERS_OFF = tuple(word for name in _OTHERS for word in ("-p", f"no:{name}"))
@@ -66,3 +68,11 @@ def profiled(name: str, work: Callable[[], Any], lines: int = 12) -> None:
     for (path, line, function), entry in sorted(entries.items(), key=lambda item: -item[1][2])[:lines]:
         place = function if path == "~" else f"{'/'.join(Path(path).parts[-2:])}:{line} {function}"
         print(f"  {entry[2] / total:5.1%} {entry[0]:>9} calls  {place}")
+
+
+def append_counts(work: Sequence[Future[list[dict[str, Any]]]], file: IO[str]) -> None:
+    """Append the rows of each piece of work to a file as JSON Lines, in order, and show the progress."""
+    for number, future in enumerate(work, start=1):
+        file.writelines(json.dumps(row, sort_keys=True) + "\n" for row in future.result())
+        file.flush()
+        print(f"\r{number} of {len(work)}", end="", file=sys.stderr)

@@ -15,7 +15,7 @@ from pydantic import Field, create_model, model_validator
 
 from pytest_fairness import extensions
 from pytest_fairness.audits.base import AnyAudit, Audit
-from pytest_fairness.audits.info import Direction
+from pytest_fairness.audits.info import AuditInfo, Direction
 from pytest_fairness.errors import FairnessError, joined, significant
 from pytest_fairness.probes.diagnostics import Diagnostic, diagnostics_error
 from pytest_fairness.probes.field_types import AuditSettings
@@ -123,6 +123,12 @@ def get(kind: str, name: str) -> AnyAudit:
     found = getattr(import_module(module), attribute)
     audit: AnyAudit = found() if isinstance(found, type) else found
     return audit
+
+
+def info_of(name: str) -> AuditInfo | None:
+    """Return the description of the audit of this name, of whatever kind of probe; `None` if there is none."""
+    kind = next((kind for kind, names in audit_classes().items() if name in names), None)
+    return None if kind is None else get(kind, name).info
 
 
 class SettingsModels(Mapping[str, type[AuditSettings]]):

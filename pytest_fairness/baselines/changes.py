@@ -199,9 +199,7 @@ def _audit_name(item: str) -> str:
 
 
 def _change(key: Key, old: Entry | None, new: Entry | None, old_key: Key | None) -> ItemChange:
-    name = _audit_name(key[1])
-    kind = next((kind for kind, names in registry.audit_classes().items() if name in names), None)
-    return ItemChange(*key, old, new, old_key, None if kind is None else registry.get(kind, name).info)
+    return ItemChange(*key, old, new, old_key, registry.info_of(_audit_name(key[1])))
 
 
 def _with_examples(item_changes: Iterable[ItemChange], old: Snapshot, new: Snapshot) -> list[ItemChange]:

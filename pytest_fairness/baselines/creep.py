@@ -69,11 +69,10 @@ def _compared(entry: Entry) -> dict[str, str]:
 
 
 def _sum_of(item: str, entries: list[Entry]) -> Creep | None:
-    name = item.partition("[")[0]
-    kind = next((kind for kind, names in registry.audit_classes().items() if name in names), None)
-    if len(entries) < 3 or kind is None:  # a single change adds nothing up
+    info = registry.info_of(item.partition("[")[0])
+    if len(entries) < 3 or info is None:  # a single change adds nothing up
         return None
-    info, first, last = registry.get(kind, name).info, entries[0], entries[-1]
+    first, last = entries[0], entries[-1]
     errors = [entry.standard_error for entry in (first, last) if entry.standard_error is not None]
     return Creep(
         value=float(info.loss(last.value) - info.loss(first.value)),

@@ -17,9 +17,9 @@ from pytest_fairness.reports.formatting import (
     cut_ids,
     number,
     pad,
+    plus_minus,
     printable,
     signed,
-    spread,
     text_table,
     width_of,
     wrap,
@@ -137,8 +137,7 @@ def _cells(change: ItemChange) -> tuple[str, ...]:
 def _worse_by(change: ItemChange) -> str:
     if change.difference is None or change.state in ("renamed", "rules"):
         return ""
-    width = change.half_width
-    return (_words_that_grew(change) or signed(change.difference)) + ("" if width is None else f" ± {spread(width)}")
+    return (_words_that_grew(change) or signed(change.difference)) + plus_minus(change.half_width)
 
 
 def _words_that_grew(change: ItemChange) -> str:

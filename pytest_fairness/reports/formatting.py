@@ -54,6 +54,11 @@ def spread(half_width: float) -> str:
     return f"{half_width:{'.0f' if 99.5 <= half_width < LARGE else '.2g'}}"
 
 
+def plus_minus(half_width: float | None) -> str:
+    """Return half an interval's width to put after a number, as ` ± 0.014`; empty if it is not known."""
+    return "" if half_width is None else f" ± {spread(half_width)}"
+
+
 def with_interval(text: str, interval: Sequence[float | None] | None) -> str:
     """Return a formatted estimate, followed by its interval if there is one: `0.02 [0.01, 0.03]`."""
     return f"{text} [{number(interval[0])}, {number(interval[1])}]" if interval else text

@@ -22,10 +22,10 @@ from pytest_fairness.reports.formatting import (
     fill,
     number,
     pad,
+    plus_minus,
     printable,
     reason_lines,
     shell_lines,
-    spread,
     text_table,
     width_of,
     with_interval,
@@ -454,8 +454,7 @@ def _cells(view: ItemView, *, several_probes: bool, rounded: bool) -> dict[str, 
 
 def _with_half_width(text: str, interval: Sequence[float | None] | None) -> str:
     """Return the text of a number with the half width of its 95 % interval, as `0.12 ± 0.056`, if there is one."""
-    half = half_width(interval)
-    return text if half is None else f"{text} ± {spread(half)}"
+    return text + plus_minus(half_width(interval))
 
 
 def _rounded(value: float | None, interval: Sequence[float | None] | None) -> float | None:

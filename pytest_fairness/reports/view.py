@@ -8,7 +8,7 @@ from functools import cached_property
 
 from pytest_fairness.errors import counted
 from pytest_fairness.records import Contributor, Explanation, Json, Size, VerdictName, outcome_of
-from pytest_fairness.reports.formatting import number, printable, signed, spread
+from pytest_fairness.reports.formatting import number, plus_minus, printable, signed
 
 # One item of the report document, and what is said of it.
 
@@ -428,7 +428,7 @@ def worse_by(change: float | None, unit: str = "") -> str:
 
 def creep_in_words(creep: Mapping[str, Json], unit: str = "") -> str:
     """Return an item's creep in words: `worse by 0.3 ± 0.1 since 2026-01-02, in 5 accepted changes (allowed 0.15)`."""
-    width = "" if creep["half_width"] is None else f" ± {spread(creep['half_width'])}"
+    width = plus_minus(creep["half_width"])
     accepted = f"in {counted(creep['changes'], 'accepted change')} (allowed {number(creep['tolerance'])})"
     return f"{worse_by(creep['value'], unit)}{width} since {creep['since']}, {accepted}"
 

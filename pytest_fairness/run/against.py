@@ -12,7 +12,7 @@ from pytest_fairness.errors import BaselineError, FairnessError
 from pytest_fairness.options import RunSettings
 from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.records import Against
-from pytest_fairness.reports.formatting import number, spread
+from pytest_fairness.reports.formatting import number, plus_minus
 from pytest_fairness.reports.view import worse_by
 from pytest_fairness.resources import Closing
 from pytest_fairness.run.items import ProbeItem
@@ -94,7 +94,7 @@ class BaseRevision(Closing):
         elif (entry.value, entry.answers) != (now.value, now.answers):
             by = None if change is None else change.difference
             moved = "other value" if by is None else worse_by(by, item.audit.info.unit)
-            width = f" ± {spread(change.half_width)}" if by and change and change.half_width else ""
+            width = plus_minus((change.half_width or None) if by and change else None)
             accepted = f"accepted in this change: {moved}{width} ({number(entry.value)} → {number(now.value)})"
         if key is not None and key != own:
             notes.append(f"renamed from {' '.join(key)}")

@@ -15,7 +15,7 @@ from pytest_fairness.errors import FairnessError, on_one_line
 from pytest_fairness.options import RunSettings
 from pytest_fairness.probes.field_types import display_path
 from pytest_fairness.records import Drift
-from pytest_fairness.reports.formatting import spread
+from pytest_fairness.reports.formatting import plus_minus
 from pytest_fairness.reports.view import worse_by
 from pytest_fairness.resources import Closing
 from pytest_fairness.run.against import BaseRevision
@@ -85,10 +85,7 @@ class ControlArm(Closing):
         moved = "not compared"
         if change is not None:
             drift = replace(drift, value=change.value, interval=change.interval, p_value=change.p_value)
-            width = half_width(change.interval)
-            moved = worse_by(change.value, other.item.audit.info.unit) + (
-                "" if width is None else f" ± {spread(width)}"
-            )
+            moved = worse_by(change.value, other.item.audit.info.unit) + plus_minus(half_width(change.interval))
         told = f"own change against {self._base.name}, asked again; its drift since the baseline: {moved}"
         phrases = [f"{told} ({verdict.name})", *against.phrases]
         against = replace(against, phrases=phrases, drift=drift)

@@ -243,7 +243,7 @@ class Forecaster:
             return [recorded.get(key) for key in keys]
 
         for prompts in turns(item.probe, list(item.prompts()), responses_to, lambda: self._stand_ins[id(item.probe)]):
-            requests |= zip(_keys(prompts, target), (prompt.request for prompt in prompts), strict=True)
+            requests |= requests_by_key(prompts, target)
         return requests
 
     def _recorded(

@@ -22,7 +22,7 @@ from pytest_fairness.targets.base import Target
 
 TIMES = 2
 """Size of the change that a plan wants to find, in tolerances: the smallest change that a pass excludes."""
-TRIALS = sorted({round(2 ** (step / 4)) for step in range(4 * 17)} - {*range(MAX_TRIALS, 2**17)})
+TRIALS = sorted({size for step in range(4 * 17) if (size := round(2 ** (step / 4))) <= MAX_TRIALS})
 """Numbers of trials that a plan chooses from; neighbours differ by at most a fifth."""
 LEAST_GAIN = 0.01
 """Smallest gain in the summed power of a probe's items for which a plan spends more."""
@@ -139,12 +139,12 @@ def _planned(
     run: Run, forecaster: Forecaster, file: str, items: Sequence[ProbeItem], target: Target | None, budget: Budget
 ) -> PlannedProbe | None:
     """Return the probe as a plan sees it; `None` if its requests have no known price."""
-    finals = [each for item in items for each in (item.analyses[-1], *variants.further_items(item.analyses[-1]))]
-    requests: dict[str, Request] = {}
-    for final in finals:
-        requests |= requests_by_key(final.prompts(), target)
     if not items[0].asks:
         return PlannedProbe(file, 1, 0, 0.0, (), "its answers are in a file")
+    requests: dict[str, Request] = {}
+    for item in items:
+        for final in (item.analyses[-1], *variants.further_items(item.analyses[-1])):
+            requests |= requests_by_key(final.prompts(), target)
     price = forecaster.price_of_request(target, requests) if budget.is_money else 1.0
     if price is None:
         return None

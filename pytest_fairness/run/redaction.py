@@ -51,7 +51,7 @@ NUMBERS = ("verdict", "value", "interval", "standard_error", "p_value", "n", "mi
 
 @dataclass(frozen=True)
 class Redaction:
-    """What is hidden of the texts of answers.
+    """Parts of the texts of answers to hide.
 
     Attributes:
         patterns: regular expressions; what matches is replaced by `[hidden]`.
